@@ -40,7 +40,7 @@ export interface GatewayFlags {
 }
 
 /** What a running gateway has answered. */
-export interface GatewayReply {
+export interface GatewayResponse {
   readonly status: number;
   readonly text: string;
   /** The value of ETag; "" without one. */
@@ -94,7 +94,7 @@ export class GatewayApi {
    * @param path with its slash and query, such as `/internal/api/status`
    * @throws GatewayFault if no response has come, or one that is too long
    */
-  get(path: string): Promise<GatewayReply> {
+  get(path: string): Promise<GatewayResponse> {
     return this.ask("GET", path, null, ANSWER_LIMIT_MS);
   }
 
@@ -113,7 +113,7 @@ export class GatewayApi {
    * @param timeoutMs how long the response may take
    * @throws GatewayFault as `get`
    */
-  post(path: string, body: object, timeoutMs: number = ANSWER_LIMIT_MS): Promise<GatewayReply> {
+  post(path: string, body: object, timeoutMs: number = ANSWER_LIMIT_MS): Promise<GatewayResponse> {
     return this.ask("POST", path, JSON.stringify(body), timeoutMs);
   }
 
@@ -128,7 +128,7 @@ export class GatewayApi {
     body: string | null,
     fields: Readonly<Record<string, string>>,
     timeoutMs: number,
-  ): Promise<GatewayReply> {
+  ): Promise<GatewayResponse> {
     const untilMs = performance.now() + HANDOVER_LIMIT_MS;
     for (;;) {
       const reply = await this.collected(path, await this.send(method, path, body, timeoutMs, fields), timeoutMs);
@@ -173,11 +173,11 @@ export class GatewayApi {
     }
   }
 
-  private ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayReply> {
+  private ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayResponse> {
     return this.call(method, path, body, {}, timeoutMs);
   }
 
-  private async collected(path: string, response: IncomingMessage, timeoutMs: number): Promise<GatewayReply> {
+  private async collected(path: string, response: IncomingMessage, timeoutMs: number): Promise<GatewayResponse> {
     const pieces: Buffer[] = [];
     let length = 0;
     const timer = setTimeout(() => response.destroy(), timeoutMs);

@@ -121,14 +121,14 @@ async function operate(
   flags: GatewayFlags & { readonly json: boolean },
   order: Order,
   io: CommandIo,
-  tell: (answer: Answer) => void,
+  tell: (response: Answer) => void,
 ): Promise<number> {
   const gateway = findGateway(flags, io, name);
   if (gateway === null) return ExitCode.Failure;
   try {
-    const answer = await ordered(gateway, order);
-    if (flags.json) io.out(`${JSON.stringify(answer, null, 2)}\n`);
-    else tell(answer);
+    const response = await ordered(gateway, order);
+    if (flags.json) io.out(`${JSON.stringify(response, null, 2)}\n`);
+    else tell(response);
     return ExitCode.Done;
   } catch (error) {
     if (!(error instanceof GatewayFault)) throw error;

@@ -8,7 +8,7 @@ import {
   type GatewayApi,
   GatewayFault,
   type GatewayFlags,
-  type GatewayReply,
+  type GatewayResponse,
 } from "./gateway-address.ts";
 import { moreOf } from "./help/more.ts";
 
@@ -127,7 +127,7 @@ async function ask(gateways: readonly GatewayApi[], order: Order): Promise<Outco
   throw first!;
 }
 
-function outcomeOf(gateway: GatewayApi, path: string, { status, text }: GatewayReply): Outcome {
+function outcomeOf(gateway: GatewayApi, path: string, { status, text }: GatewayResponse): Outcome {
   if (status !== 200 && status !== 422) throw gateway.refused(path, status, text);
   return gateway.parsed(path, text) as Outcome;
 }

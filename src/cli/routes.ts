@@ -4,7 +4,7 @@ import { isRouteName, ROUTE_NAME_PARTS } from "../core/route-name.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
-import { findGateway, GATEWAY_FLAGS, type GatewayApi, GatewayFault, type GatewayReply } from "./gateway-address.ts";
+import { findGateway, GATEWAY_FLAGS, type GatewayApi, GatewayFault, type GatewayResponse } from "./gateway-address.ts";
 
 /** The command as `edge help routes` shows it. */
 export const routesCommand = {
@@ -128,15 +128,15 @@ async function done(gateway: GatewayApi, order: Order, flags: Flags, io: Command
     ...(flags["if-match"] === "" ? {} : { "If-Match": flags["if-match"] }),
     ...(isShown && !flags.json ? { Accept: "application/yaml" } : {}),
   };
-  const reply = await gateway.call(method, whole, body, fields, LIMIT_MS);
-  if (reply.status !== 200 && reply.status !== 422) throw gateway.refused(whole, reply.status, reply.text);
+  const response = await gateway.call(method, whole, body, fields, LIMIT_MS);
+  if (response.status !== 200 && response.status !== 422) throw gateway.refused(whole, response.status, response.text);
   if (isShown && !flags.json) {
-    io.out(reply.text.endsWith("\n") ? reply.text : `${reply.text}\n`);
+    io.out(response.text.endsWith("\n") ? response.text : `${response.text}\n`);
     return ExitCode.Done;
   }
-  const answer = gateway.parsed(whole, reply.text) as Answer;
-  if (flags.json) io.out(`${JSON.stringify(isShown ? shownAs(path, reply, answer) : answer, null, 2)}\n`);
-  else if (reply.status === 422) for (const fault of answer.faults ?? []) io.err(`${fault}\n`);
+  const answer = gateway.parsed(whole, response.text) as Answer;
+  if (flags.json) io.out(`${JSON.stringify(isShown ? shownAs(path, response, answer) : answer, null, 2)}\n`);
+  else if (response.status === 422) for (const fault of answer.faults ?? []) io.err(`${fault}\n`);
   else if (method === "GET") io.out(table(answer));
   else {
     io.out(flags["dry-run"] ? `In order; nothing is changed. ${differenceOf(answer)}\n` : `${told}\n`);
@@ -145,10 +145,10 @@ async function done(gateway: GatewayApi, order: Order, flags: Flags, io: Command
     if (answer.kept === false)
       io.err("edge routes: the state folder cannot be written: a restart forgets this change\n");
   }
-  return reply.status === 200 ? ExitCode.Done : ExitCode.Failure;
+  return response.status === 200 ? ExitCode.Done : ExitCode.Failure;
 }
 
-function shownAs(path: string, { etag }: GatewayReply, route: object): object {
+function shownAs(path: string, { etag }: GatewayResponse, route: object): object {
   return { name: path.slice(1), etag, route };
 }
 

@@ -7,11 +7,11 @@ import { readClock } from "../core/shared-clock.ts";
 import { VERSION } from "../core/version.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
-import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
+import type { EndpointResponses } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
-import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
+import { type Answerer, ControlRpc, jsonResponse } from "../features/admin/control-rpc.ts";
 import { holdChanges } from "../features/admin/held-changes.ts";
-import { internalAnswers } from "../features/admin/internal-answers.ts";
+import { internalResponses } from "../features/admin/internal-responses.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
@@ -61,7 +61,7 @@ import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { assigned, endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
-import { canaryAnswers, Operations } from "./operations.ts";
+import { canaryResponses, Operations } from "./operations.ts";
 import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
 import {
@@ -398,7 +398,7 @@ export class Control implements PoolListener, ThreadPorts {
   }
 
   onMessage(index: number, message: FromWorker): void {
-    takeMessage(this.takers, message, index, (reply) => this.pool.send(index, reply));
+    takeMessage(this.takers, message, index, (response) => this.pool.send(index, response));
   }
 
   /** What no service takes: a kind that is missing here and there does not compile. */
@@ -443,7 +443,7 @@ export class Control implements PoolListener, ThreadPorts {
 
   private async answer(index: number, { id, what, body }: ControlQuestion): Promise<void> {
     const answer = await this.rpc.answer(what, body, index);
-    this.pool.send(index, { kind: "answer", reply: { id, ...answer } });
+    this.pool.send(index, { kind: "answer", response: { id, ...answer } });
   }
 
   onDeath(index: number, reason: string, restarted: boolean): void {
@@ -559,7 +559,7 @@ export class Control implements PoolListener, ThreadPorts {
     const { exposition } = this;
     const { keys, nodes, member, fleet, cache, live, bans, canaries } = this.parts;
     const survey = new UpstreamSurvey(nodes);
-    const answers = internalAnswers({
+    const responses = internalResponses({
       config: () => this.config,
       state: () =>
         processState(this.config, {
@@ -577,23 +577,23 @@ export class Control implements PoolListener, ThreadPorts {
       incidents: new IncidentReader(this.incidents),
       exposition: (format) => exposition.shown(format),
     });
-    const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
-    const ofEndpoints: EndpointAnswers = {
-      ...answers,
+    const keysResponse = async (id: string) => jsonResponse(200, await keys.wanted(id));
+    const ofEndpoints: EndpointResponses = {
+      ...responses,
       ...this.operations.answers(),
       ...this.routeCalls.answers(),
-      ...canaryAnswers(canaries, this.operations),
+      ...canaryResponses(canaries, this.operations),
       bans: async () => {
         const { status, body } = bans.listing();
-        return jsonAnswer(status, body);
+        return jsonResponse(status, body);
       },
-      nodes: () => fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
-      openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
+      nodes: () => fleet.listing().then(({ status, body }) => jsonResponse(status, body)),
+      openapi: async () => jsonResponse(200, (await import("../features/admin/openapi.ts")).openApi()),
       config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config) }),
     };
     const ofWorkers: Record<string, Answerer> = {
-      keys: keysAnswer,
-      "cache-purge": async (purge) => jsonAnswer(200, await cache.purgeDisk(JSON.parse(purge))),
+      keys: keysResponse,
+      "cache-purge": async (purge) => jsonResponse(200, await cache.purgeDisk(JSON.parse(purge))),
       watch: (_, worker) => live.watch(worker),
     };
     const all = new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));

@@ -2,8 +2,8 @@ import { parseDuration } from "../config/duration.ts";
 import { errorBody } from "../core/status.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
-import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
-import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
+import type { EndpointResponses } from "../features/admin/built-in-endpoints.ts";
+import { type ControlResponse, jsonResponse, refusalResponse } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { BanService } from "../features/bans/control/ban-service.ts";
 import type { CanaryBook } from "../features/canary/control/canary-book.ts";
@@ -184,7 +184,7 @@ export class Operations {
 
   /** Who answers the actions' questions, for a ControlRpc. */
   answers(): Pick<
-    EndpointAnswers,
+    EndpointResponses,
     "drain" | "undrain" | "ban" | "ban-lift" | "maintenance" | "reload" | "rollback" | "log-level"
   > {
     return {
@@ -199,24 +199,24 @@ export class Operations {
     };
   }
 
-  private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {
+  private async reloadCall({ operator, call }: ActionCall): Promise<ControlResponse> {
     const { dry_run: isDry = false, ...others } = call;
     if (typeof isDry !== "boolean" || Object.keys(others).length > 0)
-      return refusalAnswer(400, 'reload takes {"dry_run": true}, {} or no body');
-    return isDry ? this.dryRun(operator) : reloadAnswer(await this.reload(operator));
+      return refusalResponse(400, 'reload takes {"dry_run": true}, {} or no body');
+    return isDry ? this.dryRun(operator) : reloadResponse(await this.reload(operator));
   }
 
   /** Says how a reload would change the behaviour. Nothing is applied. */
-  private dryRun(operator: Operator): ControlAnswer {
+  private dryRun(operator: Operator): ControlResponse {
     const { port } = this;
-    if (port.files === null) return refusalAnswer(409, FROM_AFAR);
+    if (port.files === null) return refusalResponse(409, FROM_AFAR);
     const { generation } = port.reloads;
     const result = port.files.tried();
     this.audit("reload_dry_run", operator, { ok: result.ok, ...(result.ok ? {} : { faults: result.faults }) });
-    if (!result.ok) return jsonAnswer(422, { ok: false, dry_run: true, generation, faults: result.faults });
+    if (!result.ok) return jsonResponse(422, { ok: false, dry_run: true, generation, faults: result.faults });
     const before = port.fileConfig();
     const { config } = result;
-    return jsonAnswer(200, {
+    return jsonResponse(200, {
       ok: true,
       dry_run: true,
       generation,
@@ -227,21 +227,21 @@ export class Operations {
     });
   }
 
-  private async rollback({ operator, call }: ActionCall): Promise<ControlAnswer> {
+  private async rollback({ operator, call }: ActionCall): Promise<ControlResponse> {
     const { steps = 1, ...others } = call;
     if (typeof steps !== "number" || !Number.isInteger(steps) || steps < 1 || Object.keys(others).length > 0)
-      return refusalAnswer(400, 'rollback takes {"steps": N}, {} or no body; N is at least 1');
+      return refusalResponse(400, 'rollback takes {"steps": N}, {} or no body; N is at least 1');
     const { files, reloads } = this.port;
-    if (files === null) return refusalAnswer(409, FROM_AFAR);
+    if (files === null) return refusalResponse(409, FROM_AFAR);
     const found = files.earlier(steps);
     if (typeof found === "string") {
       this.audit("rollback", operator, { ok: false, steps, faults: [found] });
-      return refusalAnswer(404, found);
+      return refusalResponse(404, found);
     }
     const outcome = await reloads.take(found.read);
     const { ok, generation, faults } = outcome;
     this.audit("rollback", operator, { ok, steps, to: found.takenAt, generation, ...(ok ? {} : { faults }) });
-    return reloadAnswer({ ...outcome, fields: { ...outcome.fields, rolled_back_to: found.takenAt } });
+    return reloadResponse({ ...outcome, fields: { ...outcome.fields, rolled_back_to: found.takenAt } });
   }
 
   /** Reads the files again, and notes who wanted that. */
@@ -261,13 +261,13 @@ export class Operations {
     this.port.event("audit", { action, by: by === "" ? null : by, from, ...about });
   }
 
-  private drain({ operator, call }: ActionCall, isDrained: boolean): ControlAnswer {
+  private drain({ operator, call }: ActionCall, isDrained: boolean): ControlResponse {
     const { target, ...others } = call;
     if (typeof target !== "string" || Object.keys(others).length > 0)
-      return refusalAnswer(400, '{"target": "…"} is needed');
+      return refusalResponse(400, '{"target": "…"} is needed');
     const origins = this.port.nodes.drain(target, isDrained);
     const [origin] = origins;
-    if (origin === undefined) return refusalAnswer(404, "no route has this target");
+    if (origin === undefined) return refusalResponse(404, "no route has this target");
     this.keep();
     const emptied = isDrained ? this.emptied(new Set(origins)) : [];
     const about = {
@@ -276,7 +276,7 @@ export class Operations {
     };
     this.audit(isDrained ? "drain" : "undrain", operator, { ok: true, target: origin, ...about });
     const drained = this.port.nodes.drainedOrigins();
-    return jsonAnswer(200, { target: origin, drained, ...about });
+    return jsonResponse(200, { target: origin, drained, ...about });
   }
 
   /** Routes and streams whose targets are all drained, one of these among them. */
@@ -290,62 +290,62 @@ export class Operations {
     return [...new Set(found.map(pathOf))].slice(0, MAX_SET);
   }
 
-  private ban({ operator, call }: ActionCall): ControlAnswer {
+  private ban({ operator, call }: ActionCall): ControlResponse {
     const { address, for: time = "", ...others } = call;
     const forMs = time === "" ? 0 : typeof time === "string" ? parseDuration(time) : Number.NaN;
     const isTime = forMs === 0 || (forMs >= 1000 && forMs <= MAX_BAN_MS);
     if (typeof address !== "string" || !isTime || Object.keys(others).length > 0)
-      return refusalAnswer(
+      return refusalResponse(
         400,
         'expected {"address": "…"}, with "for": "1h" or another time of up to 365 days beside it',
       );
     const { status, body } = this.port.bans.add(address, forMs);
     const { until } = body as { readonly until?: string };
     this.audit("ban", operator, { ok: status === 200, address, ...(until === undefined ? {} : { until }) });
-    return jsonAnswer(status, body);
+    return jsonResponse(status, body);
   }
 
-  private liftBan({ operator, call }: ActionCall): ControlAnswer {
+  private liftBan({ operator, call }: ActionCall): ControlResponse {
     const { address, ...others } = call;
     if (typeof address !== "string" || Object.keys(others).length > 0)
-      return refusalAnswer(400, 'expected {"address": "…"}');
+      return refusalResponse(400, 'expected {"address": "…"}');
     const { status, body } = this.port.bans.lift(address);
     this.audit("ban_lift", operator, { ok: status === 200, address });
-    return jsonAnswer(status, body);
+    return jsonResponse(status, body);
   }
 
-  private switchMaintenance({ operator, call }: ActionCall): Promise<ControlAnswer> {
+  private switchMaintenance({ operator, call }: ActionCall): Promise<ControlResponse> {
     const { on, route = null, ...others } = call;
     const isRoute = route === null || typeof route === "string";
     if (typeof on !== "boolean" || !isRoute || Object.keys(others).length > 0)
-      return Promise.resolve(refusalAnswer(400, '{"on": true} or {"on": false} is needed, and may name a "route"'));
+      return Promise.resolve(refusalResponse(400, '{"on": true} or {"on": false} is needed, and may name a "route"'));
     const done = this.turn.then(() => this.turnMaintenance(operator, on, route));
     this.turn = done;
     return done;
   }
 
-  private async turnMaintenance(operator: Operator, on: boolean, route: string | null): Promise<ControlAnswer> {
+  private async turnMaintenance(operator: Operator, on: boolean, route: string | null): Promise<ControlResponse> {
     const { port } = this;
     const undo = this.maintenance.turn(port.fileConfig(), on, route);
-    if (undo === null) return refusalAnswer(404, "no route has this prefix or path");
+    if (undo === null) return refusalResponse(404, "no route has this prefix or path");
     const { ok, generation, faults } = await port.reloads.rebuild();
     if (!ok) undo();
     else this.keep();
     this.audit("maintenance", operator, { ok, on, route, ...(ok ? {} : { faults }) });
-    if (!ok) return jsonAnswer(500, { ...errorBody(500, "maintenance was not switched"), faults });
-    return jsonAnswer(200, { on, route, generation, routes: routesInMaintenance(port.config()) });
+    if (!ok) return jsonResponse(500, { ...errorBody(500, "maintenance was not switched"), faults });
+    return jsonResponse(200, { on, route, generation, routes: routesInMaintenance(port.config()) });
   }
 
-  private changeLogLevel({ operator, call }: ActionCall): ControlAnswer {
+  private changeLogLevel({ operator, call }: ActionCall): ControlResponse {
     const { level, ...others } = call;
     if (!isLogLevel(level) || Object.keys(others).length > 0)
-      return refusalAnswer(400, `{"level": "…"} is needed, one of ${LOG_LEVELS.join(", ")}`);
+      return refusalResponse(400, `{"level": "…"} is needed, one of ${LOG_LEVELS.join(", ")}`);
     const before = this.logLevel;
     this.logLevel = level;
     this.port.useLogLevel(level);
     this.keep();
     this.audit("log_level", operator, { ok: true, level, before });
-    return jsonAnswer(200, { level, before });
+    return jsonResponse(200, { level, before });
   }
 }
 
@@ -389,27 +389,27 @@ function firstNames(names: readonly KnownName[]): readonly KnownName[] {
 const MAX_KEPT_NAME_CHARS = 65_536;
 
 /** A reload that has changed nothing is the files' fault: 422, with the same fields. */
-function reloadAnswer({ ok, generation, faults, fields }: ReloadOutcome): ControlAnswer {
-  return jsonAnswer(ok ? 200 : 422, { ok, generation, faults, ...fields });
+function reloadResponse({ ok, generation, faults, fields }: ReloadOutcome): ControlResponse {
+  return jsonResponse(ok ? 200 : 422, { ok, generation, faults, ...fields });
 }
 
 /** Who answers about rollouts. docs/endpoints.md#canaries */
-export function canaryAnswers(
+export function canaryResponses(
   canaries: CanaryBook,
   operations: Operations,
-): Pick<EndpointAnswers, "canaries" | "canary"> {
+): Pick<EndpointResponses, "canaries" | "canary"> {
   return {
-    canaries: () => jsonAnswer(200, { canaries: canaries.standings() }),
+    canaries: () => jsonResponse(200, { canaries: canaries.standings() }),
     canary: (body) => {
       const { operator, call } = readCall(body);
       const { route, action, ...others } = call;
       const isKnown = action === "promote" || action === "abort";
       if (typeof route !== "string" || !isKnown || Object.keys(others).length > 0)
-        return refusalAnswer(400, 'canary takes {"route": PREFIX, "action": "promote" or "abort"}');
+        return refusalResponse(400, 'canary takes {"route": PREFIX, "action": "promote" or "abort"}');
       const ended = canaries.end(route, action === "promote" ? "promoted" : "aborted");
-      if (ended.length === 0) return refusalAnswer(404, `no route ${route} has a canary`);
+      if (ended.length === 0) return refusalResponse(404, `no route ${route} has a canary`);
       operations.audit(`canary_${action}`, operator, { route });
-      return jsonAnswer(200, { canaries: ended });
+      return jsonResponse(200, { canaries: ended });
     },
   };
 }

@@ -1,8 +1,8 @@
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { messageOf } from "../core/error-text.ts";
 import { jsonObject } from "../core/json-object.ts";
-import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
-import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
+import type { EndpointResponses } from "../features/admin/built-in-endpoints.ts";
+import { type ControlResponse, jsonResponse, refusalResponse } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import { type RouteCall, readsRoute } from "../features/admin/route-call-handler.ts";
 import {
@@ -69,9 +69,9 @@ export class RouteCalls {
   }
 
   /** Who answers the questions about routes and their sources. */
-  answers(): Pick<EndpointAnswers, "config-routes" | "config-route"> {
+  answers(): Pick<EndpointResponses, "config-routes" | "config-route"> {
     return {
-      "config-routes": () => jsonAnswer(200, this.list()),
+      "config-routes": () => jsonResponse(200, this.list()),
       "config-route": (body) => {
         const call = JSON.parse(body) as RouteCall;
         if (readsRoute(call)) return this.show(call);
@@ -105,18 +105,18 @@ export class RouteCalls {
     };
   }
 
-  private show({ name, wantsYaml, operator }: RouteCall): ControlAnswer {
+  private show({ name, wantsYaml, operator }: RouteCall): ControlResponse {
     const found = this.port.routes.find(name);
     if (found === null) return missing(name);
     // There may be secrets in it, which any user of this machine could read.
     if (found.isTrusted && operator.by === "")
-      return refusalAnswer(
+      return refusalResponse(
         403,
         "a known operator has put this route: show internal_api.token, or use internal_api.socket",
       );
     const etag = etagOf(found);
     if (wantsYaml) return { status: 200, contentType: "application/yaml", body: found.text, etag };
-    return { ...jsonAnswer(200, routeAsJson(found.text) ?? {}), etag };
+    return { ...jsonResponse(200, routeAsJson(found.text) ?? {}), etag };
   }
 
   private async catchUp(store: RouteStore): Promise<void> {
@@ -132,34 +132,34 @@ export class RouteCalls {
   }
 
   /** Makes a change of the set that the fleet has now. */
-  private async changed(call: RouteCall): Promise<ControlAnswer> {
+  private async changed(call: RouteCall): Promise<ControlResponse> {
     const { port } = this;
     if (port.candidate === null)
-      return refusalAnswer(409, "the configuration comes from a URL: publish the route there");
+      return refusalResponse(409, "the configuration comes from a URL: publish the route there");
     const store = port.shared();
-    if (store === "away") return refusalAnswer(503, AWAY);
+    if (store === "away") return refusalResponse(503, AWAY);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       try {
         if (store !== null) await this.catchUp(store);
         return await this.change(call, store);
       } catch (error) {
         if (store === null) throw error;
-        if (!(error instanceof Overtaken)) return refusalAnswer(503, `${AWAY}: ${messageOf(error)}`);
+        if (!(error instanceof Overtaken)) return refusalResponse(503, `${AWAY}: ${messageOf(error)}`);
       }
     }
-    return refusalAnswer(503, "other gateways of the fleet change routes all the time: try again");
+    return refusalResponse(503, "other gateways of the fleet change routes all the time: try again");
   }
 
-  private async change(call: RouteCall, store: RouteStore | null): Promise<ControlAnswer> {
+  private async change(call: RouteCall, store: RouteStore | null): Promise<ControlResponse> {
     const { name, method, operator, query, text } = call;
     const { port } = this;
     const asked = new URLSearchParams(query);
     const dry = asked.get("dry_run") ?? "0";
     if ([...asked.keys()].some((key) => key !== "dry_run") || !/^(?:0|1|true|false)$/.test(dry))
-      return refusalAnswer(400, "the query may have dry_run=1 alone");
+      return refusalResponse(400, "the query may have dry_run=1 alone");
     const before = port.routes.find(name);
     if (!mayChange(call, before))
-      return refusalAnswer(412, `the route ${name} is another one by now: read it again, then decide`);
+      return refusalResponse(412, `the route ${name} is another one by now: read it again, then decide`);
     if (before === null && method !== "PUT") return missing(name);
     // What others than this gateway can write to may name no files.
     const isTrusted = store === null && (method === "PATCH" ? before!.isTrusted : operator.by !== "");
@@ -168,14 +168,14 @@ export class RouteCalls {
     if (method === "PUT") return this.apply({ ...about, action: "route_put", text });
     const weights = jsonObject(text);
     if (weights === null || Object.keys(weights).length === 0)
-      return refusalAnswer(400, '{"URL": weight} is needed, such as {"http://10.0.0.5:8000": 0}');
+      return refusalResponse(400, '{"URL": weight} is needed, such as {"http://10.0.0.5:8000": 0}');
     const weighted = withWeights(before!.text, weights);
     const change: Change = { ...about, action: "route_weights", text: null };
     if (typeof weighted === "string") return this.refused(change, [weighted]);
     return this.apply({ ...change, text: weighted.text });
   }
 
-  private async apply(change: Change): Promise<ControlAnswer> {
+  private async apply(change: Change): Promise<ControlResponse> {
     const { name, text, isDry, isTrusted, action, operator, store } = change;
     const { port } = this;
     const unreadable = text === null ? "" : textFault(text);
@@ -202,7 +202,7 @@ export class RouteCalls {
       ...(shadows.length > 0 ? { shadowed_by: shadows.map(({ by }) => by) } : {}),
     };
     if (isDry)
-      return jsonAnswer(200, {
+      return jsonResponse(200, {
         ...said,
         dry_run: true,
         changes: behaviourDifference(port.fileConfig(), result.config),
@@ -220,8 +220,8 @@ export class RouteCalls {
     port.audit(action, operator, { ok: true, name, generation: outcome.generation });
     const now = port.routes.find(name);
     const etag = now === null ? null : etagOf(now);
-    const answer = jsonAnswer(200, { ...said, etag, generation: outcome.generation, kept });
-    return etag === null ? answer : { ...answer, etag };
+    const response = jsonResponse(200, { ...said, etag, generation: outcome.generation, kept });
+    return etag === null ? response : { ...response, etag };
   }
 
   /** Faults that the lists have not had before; of this route all of them. */
@@ -232,9 +232,9 @@ export class RouteCalls {
     return left.filter(isNew).flatMap(({ faults }) => faults);
   }
 
-  private refused({ name, isDry, action, operator }: Change, faults: readonly string[]): ControlAnswer {
+  private refused({ name, isDry, action, operator }: Change, faults: readonly string[]): ControlResponse {
     if (!isDry) this.port.audit(action, operator, { ok: false, name, faults: faults.slice(0, MAX_FAULTS) });
-    return jsonAnswer(422, { ok: false, name, faults, ...(isDry ? { dry_run: true } : {}) });
+    return jsonResponse(422, { ok: false, name, faults, ...(isDry ? { dry_run: true } : {}) });
   }
 }
 
@@ -260,8 +260,8 @@ function names(list: string, route: ApiRoute | null): boolean {
   return list.trim() === "*" || list.split(",").some((tag) => tag.trim() === etagOf(route));
 }
 
-function missing(name: string): ControlAnswer {
-  return refusalAnswer(404, `the API has no route ${name}`);
+function missing(name: string): ControlResponse {
+  return refusalResponse(404, `the API has no route ${name}`);
 }
 
 const AWAY = "the store of the fleet is away, and routes of the API are the same at all gateways: nothing is changed";

@@ -8,12 +8,12 @@ export type Takers<Received extends Message, Sent = never> = {
   readonly [Kind in Received["kind"]]: (
     message: Extract<Received, { readonly kind: Kind }>,
     worker: number,
-    reply: (message: Sent) => void,
+    response: (message: Sent) => void,
   ) => void;
 };
 
 /** The same of a service, whatever it takes. */
-export type AnyTakers = Readonly<Record<string, (message: never, worker: number, reply: never) => void>>;
+export type AnyTakers = Readonly<Record<string, (message: never, worker: number, response: never) => void>>;
 
 /** What the services of a list take together. */
 export type TakersOf<Listed> = Together<
@@ -53,8 +53,8 @@ export function takeMessage<Received extends Message, Sent>(
   takers: Takers<Received, Sent>,
   message: Received,
   worker: number,
-  reply: (message: Sent) => void,
+  response: (message: Sent) => void,
 ): void {
   const take = takers[message.kind as Received["kind"]] as Takers<Message, Sent>[string];
-  take(message, worker, reply);
+  take(message, worker, response);
 }

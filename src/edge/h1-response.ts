@@ -1,7 +1,13 @@
 import type { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { COPY_BODY_BYTES } from "../core/limits.ts";
-import { cancelExchange, type Exchange, ExchangeState, finishExchange, type ReplySink } from "../message/exchange.ts";
+import {
+  cancelExchange,
+  type Exchange,
+  ExchangeState,
+  finishExchange,
+  type ResponseSink,
+} from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
@@ -13,15 +19,15 @@ import {
   encodeChunkSize,
   encodeInterim,
   encodePrebuilt,
-  encodeReplyHead,
+  encodeResponseHead,
   encodeTrailers,
   LAST_CHUNK,
   Persistence,
   prebuiltBound,
-  replyHeadBound,
-} from "../proto/h1/reply-encoder.ts";
+  responseHeadBound,
+} from "../proto/h1/response-encoder.ts";
 import type { ClientLink, ClientSocketPorts } from "./client-socket.ts";
-import { replyForFault } from "./refusal.ts";
+import { responseForFault } from "./refusal.ts";
 
 const CHUNK_LINE_BOUND = 16;
 const INTERIM_BOUND = 64;
@@ -48,7 +54,7 @@ export interface ResponseOwner {
  *   head ──▶ body… ──▶ end ───────────────────────────────────────────────┴──▶ responseOver
  *   abort ──▶ fixed, or with the head already out ──▶ responseCut
  */
-export class H1Response implements ReplySink {
+export class H1Response implements ResponseSink {
   /** What the kernel has not taken when `body` returns true was copied; `onWritable` follows when it has taken the rest. */
   readonly returnsBytes = true;
   /** Whether the connection closes after the response. */
@@ -79,12 +85,12 @@ export class H1Response implements ReplySink {
     this.continuePending = continuePending;
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    ex.reply.status = reply.status;
+  fixed(ex: Exchange, response: PrebuiltResponse): void {
+    ex.response.status = response.status;
     this.decideClose(ex);
-    if (ex.bodyDone || this.closeAfter || this.held !== null) this.writeFixed(ex, reply);
+    if (ex.bodyDone || this.closeAfter || this.held !== null) this.writeFixed(ex, response);
     else {
-      this.held = reply;
+      this.held = response;
       this.owner.responseHeld();
     }
   }
@@ -99,7 +105,7 @@ export class H1Response implements ReplySink {
   interim(ex: Exchange, status: number, headers: HeaderBlock): void {
     if (ex.request.minor !== 1 || ex.state !== ExchangeState.Open) return;
     const { writer } = this.life;
-    const reason = ex.reply.reasonFor(status);
+    const reason = ex.response.reasonFor(status);
     const out = writer.reserve(INTERIM_BOUND + reason.length + headers.lineBytes);
     writer.commit(encodeInterim(out, writer.offset, status, reason, headers));
   }
@@ -129,7 +135,7 @@ export class H1Response implements ReplySink {
   }
 
   end(ex: Exchange): void {
-    if (this.isChunked) endChunks(this.life.writer, ex.reply.trailers);
+    if (this.isChunked) endChunks(this.life.writer, ex.response.trailers);
     this.finish(ex);
     this.owner.responseOver();
   }
@@ -150,7 +156,7 @@ export class H1Response implements ReplySink {
       ex.bodyDone = true;
       this.input.clear();
     }
-    this.fixed(ex, replyForFault(ex, fault));
+    this.fixed(ex, responseForFault(ex, fault));
   }
 
   wantBody(_ex: Exchange): void {
@@ -184,8 +190,8 @@ export class H1Response implements ReplySink {
   /** RFC 9112 §9.3; a body that will not be read to its end cannot be followed by another request. */
   private decideClose(ex: Exchange): void {
     // After a request to leave HTTP that was not granted, the client may already speak something else.
-    const refusedUpgrade = ex.request.upgrade && ex.reply.status !== 101;
-    if (ex.reply.close || refusedUpgrade || this.ctx.draining) this.closeAfter = true;
+    const refusedUpgrade = ex.request.upgrade && ex.response.status !== 101;
+    if (ex.response.close || refusedUpgrade || this.ctx.draining) this.closeAfter = true;
     // A client that does not wait for the response to its wish for HTTP/2 speaks it already.
     if (ex.request.ignoresUpgrade && (!ex.bodyDone || this.input.length > 0)) this.closeAfter = true;
     if (ex.bodyDone) return;
@@ -197,8 +203,8 @@ export class H1Response implements ReplySink {
     if (!this.life.writer.revoke()) return;
     ex.state = ExchangeState.Open;
     ex.sentBytes = 0;
-    ex.reply.extra = null;
-    ex.reply.trailers = null;
+    ex.response.extra = null;
+    ex.response.trailers = null;
     this.isChunked = false;
   }
 
@@ -206,29 +212,31 @@ export class H1Response implements ReplySink {
   private writeFixed(ex: Exchange, given: PrebuiltResponse): void {
     const { clock } = this.ctx;
     const { writer } = this.life;
-    const reply = ex.pipeline.onFixed(ex, given);
+    const response = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
     const withBody = ex.request.method !== Method.Head;
-    if (withBody) ex.sentBytes += reply.body.length;
-    const { extra } = ex.reply;
-    reply.date(clock.dateBytes, clock.second);
-    const out = writer.reserve(prebuiltBound(reply, extra));
-    writer.commit(encodePrebuilt(out, writer.offset, reply, extra, withBody, this.persistence(ex)));
+    if (withBody) ex.sentBytes += response.body.length;
+    const { extra } = ex.response;
+    response.date(clock.dateBytes, clock.second);
+    const out = writer.reserve(prebuiltBound(response, extra));
+    writer.commit(encodePrebuilt(out, writer.offset, response, extra, withBody, this.persistence(ex)));
     this.end(ex);
   }
 
   /** Writes the head of the exchange's response and settles how its body goes out. */
   private writeHead(ex: Exchange): void {
-    const { reply, request } = ex;
+    const { response, request } = ex;
     const { writer } = this.life;
-    const unknown = reply.framing === Framing.Chunked || reply.framing === Framing.UntilClose;
+    const unknown = response.framing === Framing.Chunked || response.framing === Framing.UntilClose;
     this.isChunked = unknown && request.minor === 1;
     // RFC 9112 §6.3: for HTTP/1.0 the end of a body of unknown length is the end of the connection.
     if (unknown && request.minor === 0) this.closeAfter = true;
-    const persistence = reply.status === 101 ? Persistence.Upgrade : this.persistence(ex);
-    const out = writer.reserve(replyHeadBound(reply));
+    const persistence = response.status === 101 ? Persistence.Upgrade : this.persistence(ex);
+    const out = writer.reserve(responseHeadBound(response));
     writer.markRevocable();
-    writer.commit(encodeReplyHead(out, writer.offset, reply, this.isChunked, persistence, this.ctx.clock.dateBytes));
+    writer.commit(
+      encodeResponseHead(out, writer.offset, response, this.isChunked, persistence, this.ctx.clock.dateBytes),
+    );
   }
 
   private persistence(ex: Exchange): Persistence {

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
-import type { ReplyHead } from "../message/request-head.ts";
+import type { ResponseHead } from "../message/request-head.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
@@ -9,18 +9,18 @@ import {
   blockBound,
   encodeFixedBlock,
   encodeInterimBlock,
-  encodeReplyBlock,
+  encodeResponseBlock,
   encodeTrailerBlock,
   fixedBlockBound,
-  replyBlockBound,
-} from "../proto/h2/reply-block.ts";
+  responseBlockBound,
+} from "../proto/h2/response-block.ts";
 import type { Session } from "../proto/h2/session.ts";
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
 
 /** A stream, as what writes its heads sees it. */
 export interface HeadStream {
   readonly id: number;
-  readonly exchange: { readonly reply: ReplyHead };
+  readonly exchange: { readonly response: ResponseHead };
   readonly out: { isEnded: boolean };
   readonly connection: { readonly session: Session };
 }
@@ -36,20 +36,20 @@ export class H2HeadWriter {
     this.clock = clock;
   }
 
-  /** The head in the stream's `reply`. @param isEnd whether no body follows */
+  /** The head in the stream's `response`. @param isEnd whether no body follows */
   head(stream: HeadStream, isEnd: boolean): void {
-    const { reply } = stream.exchange;
-    const out = this.writer.reserve(FRAME_HEADER_BYTES + replyBlockBound(reply));
+    const { response } = stream.exchange;
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + responseBlockBound(response));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
-    this.frame(stream, isEnd, out, encodeReplyBlock(this.encoder, out, at, reply, this.clock.dateBytes));
+    this.frame(stream, isEnd, out, encodeResponseBlock(this.encoder, out, at, response, this.clock.dateBytes));
   }
 
   /** The head of a prebuilt response. */
   fixed(stream: HeadStream, fixed: PrebuiltResponse, isEnd: boolean): void {
-    const { reply } = stream.exchange;
-    const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, reply));
+    const { response } = stream.exchange;
+    const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, response));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
-    this.frame(stream, isEnd, out, encodeFixedBlock(this.encoder, out, at, fixed, reply, this.clock.dateBytes));
+    this.frame(stream, isEnd, out, encodeFixedBlock(this.encoder, out, at, fixed, response, this.clock.dateBytes));
   }
 
   /** An interim response with these fields. */

@@ -22,9 +22,9 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
 import type { H2HeadWriter } from "./h2-head-writer.ts";
-import { H2ReplySink, type H2ReplyStream } from "./h2-reply-sink.ts";
+import { H2ResponseSink, type H2ResponseStream } from "./h2-response-sink.ts";
 import { DRAIN_BYTES, DRAIN_MS } from "./limits.ts";
-import { ReplyStall } from "./reply-stall.ts";
+import { ResponseStall } from "./response-stall.ts";
 
 /** The connection, as its streams see it. */
 export interface H2StreamConnection extends OutWay {
@@ -55,7 +55,7 @@ export interface H2StreamConnection extends OutWay {
  *
  * Pooled a worker: a connection holds as many as it has streams.
  */
-export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwner {
+export class H2Stream implements H2ResponseStream, BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
   /** Holds the request's head. */
   readonly lines: LineBuffer = new LineBuffer();
@@ -71,9 +71,9 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   /** How the stream is reset after its response; -1 if it need not be. */
   resetBehind = -1;
   connection!: H2StreamConnection;
-  readonly sink: H2ReplySink = new H2ReplySink(this);
+  readonly sink: H2ResponseSink = new H2ResponseSink(this);
   private readonly timer: TimerNode = new TimerNode(this);
-  private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
+  private readonly stall: ResponseStall = new ResponseStall(this, this.timer);
   /** Counts the uses of this object, so that who calls out can see that the stream is over. */
   private uses = 0;
   /** The response is complete but for what waits. */
@@ -208,11 +208,11 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
    * A response that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
    * only after writing gets its response. @returns false if there is nothing to wait for
    */
-  hold(reply: PrebuiltResponse): boolean {
+  hold(response: PrebuiltResponse): boolean {
     const { exchange: ex, connection, incoming } = this;
     const isShort = ex.request.contentLength <= DRAIN_BYTES;
     if (ex.bodyDone || incoming.isEnded || this.continuePending || !isShort || this.held !== null) return false;
-    this.held = reply;
+    this.held = response;
     this.forgetBody(ex);
     connection.ctx.wheel.arm(this.timer, connection.ctx.turn.nowMs + DRAIN_MS);
     return true;
@@ -281,7 +281,7 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   }
 
   /** The response is complete; what waits goes first. */
-  endReply(): void {
+  endResponse(): void {
     const { exchange: ex, connection } = this;
     this.isEnding = true;
     ex.source = connection.ctx.idlePorts.source;
@@ -346,8 +346,8 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   private complete(): void {
     const { exchange: ex, connection, out } = this;
     if (!out.isEnded) {
-      if (ex.reply.trailers === null) out.end(connection);
-      else connection.heads.trailers(this, ex.reply.trailers);
+      if (ex.response.trailers === null) out.end(connection);
+      else connection.heads.trailers(this, ex.response.trailers);
     }
     this.finish(ex);
     if (this.resetBehind === ErrorCode.ProtocolError) this.resetAndRelease(ErrorCode.ProtocolError);

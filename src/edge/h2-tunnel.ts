@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import type { BodyFlow, BodySink, Exchange, ReplySource } from "../message/exchange.ts";
+import type { BodyFlow, BodySink, Exchange, ResponseSource } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import { acceptOf } from "../proto/websocket/handshake.ts";
@@ -13,14 +13,14 @@ export interface TunnelStream extends BodyFlow {
   /** Sends response bytes. @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean;
   /** The response is complete; what waits goes first. */
-  endReply(): void;
+  endResponse(): void;
 }
 
 /**
  * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the response's.
  * RFC 8441 §5.
  */
-export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerOwner {
+export class H2Tunnel implements TunnelEnd, BodySink, ResponseSource, TimerOwner {
   private readonly stream: TunnelStream;
   private readonly ex: Exchange;
   private readonly origin: TunnelEnd;
@@ -91,7 +91,7 @@ export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerOwner {
   tunnelClose(): void {
     if (this.over) return;
     this.stop();
-    this.stream.endReply();
+    this.stream.endResponse();
   }
 
   private lose(): void {

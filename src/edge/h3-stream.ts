@@ -18,12 +18,12 @@ import {
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";
-import { trailerRecord } from "../proto/h3/reply-record.ts";
+import { trailerRecord } from "../proto/h3/response-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
-import { H3ReplySink, type H3ReplyStream } from "./h3-reply-sink.ts";
-import { ReplyStall } from "./reply-stall.ts";
+import { H3ResponseSink, type H3ResponseStream } from "./h3-response-sink.ts";
+import { ResponseStall } from "./response-stall.ts";
 
 /** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
 const H3_HEAD_ALONE_MS = 50;
@@ -52,7 +52,7 @@ export interface H3StreamSession {
  * One request over HTTP/3 and its response. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
  * body has not asked for is held (HeldBody), since not to read would hold no client back.
  */
-export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwner {
+export class H3Stream implements H3ResponseStream, BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
   readonly session: H3StreamSession;
   /** Whether `100 Continue` has been asked for and not been sent. */
@@ -61,7 +61,7 @@ export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   trailers: FieldRecord | null = null;
   private readonly stream: QuicStream;
   private readonly lines: LineBuffer = new LineBuffer();
-  private readonly sink: H3ReplySink = new H3ReplySink(this);
+  private readonly sink: H3ResponseSink = new H3ResponseSink(this);
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly pieces: AsyncIterator<readonly Uint8Array[]>;
   private readonly startedMs: number;
@@ -74,7 +74,7 @@ export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   private hasEnded = false;
   private isOver = false;
   private readonly backlog: H3Backlog = new H3Backlog();
-  private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
+  private readonly stall: ResponseStall = new ResponseStall(this, this.timer);
   /** Bytes that had gone out, and had come in on the connection, when it was asked last. */
   private sent = 0;
   private received = 0;
@@ -266,7 +266,7 @@ export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   }
 
   /** The response is complete; what waits goes first. */
-  endReply(): void {
+  endResponse(): void {
     if (this.isOver) return;
     this.isEnding = true;
     this.exchange.source = this.session.ctx.idlePorts.source;
@@ -347,7 +347,7 @@ export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   private complete(): void {
     const { exchange: ex, stream } = this;
     if (!this.isHeadAll) {
-      const { trailers } = ex.reply;
+      const { trailers } = ex.response;
       const { writeTimeoutMs } = this.session.ctx.settings;
       if (trailers === null) stream.writer.endSync();
       else void endWithTrailers(stream, trailerRecord(trailers), writeTimeoutMs);

@@ -4,8 +4,8 @@ import { FAULTS, faultRow } from "../core/fault-rows.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";
-import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/reply-encoder.ts";
 import { isChallenge } from "../proto/h1/request-rules.ts";
+import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/response-encoder.ts";
 
 const JSON_TYPE = ["Content-Type", "application/json"] as const;
 const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
@@ -23,7 +23,7 @@ const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
  * The response to a refusal. docs/wire.md#refusals
  * @param ex gives the detail that some bodies carry: a path, the allowed methods, a prepared body
  */
-export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
+export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
   if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
   const fixed = FIXED[fault];
@@ -71,10 +71,10 @@ export function replyForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
 
 /** The whole HTTP/1.1 response of a refusal that needs no exchange: the connection closes after it. */
 export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
-  const reply = FIXED[fault]!;
-  reply.date(clock.dateBytes, clock.second);
-  const out = Buffer.alloc(prebuiltBound(reply, null));
-  return out.subarray(0, encodePrebuilt(out, 0, reply, null, true, Persistence.Close));
+  const response = FIXED[fault]!;
+  response.date(clock.dateBytes, clock.second);
+  const out = Buffer.alloc(prebuiltBound(response, null));
+  return out.subarray(0, encodePrebuilt(out, 0, response, null, true, Persistence.Close));
 }
 
 /**

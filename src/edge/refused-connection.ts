@@ -9,11 +9,11 @@ export class RefusedConnection implements ClientConnection, TimerOwner {
   private readonly ctx: ClientSocketPorts;
   private readonly life: ClientLink;
 
-  /** @param answer what is sent; a few hundred bytes */
-  constructor(socket: ByteSocket, ctx: ClientSocketPorts, answer: Uint8Array) {
+  /** @param response what is sent; a few hundred bytes */
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, response: Uint8Array) {
     this.ctx = ctx;
     this.life = new ClientLink(socket, ctx, this, false);
-    this.life.writer.copy(answer, 0, answer.length);
+    this.life.writer.copy(response, 0, response.length);
     this.life.startClosing(true);
   }
 

@@ -118,8 +118,8 @@ function handshakeHandler(
     },
     refused(opening, fault): void {
       const socket = opening.socket as ClientSocket;
-      const answer = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alert(fault);
-      connections.replace(socket, new RefusedConnection(socket, ctx, answer));
+      const response = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alert(fault);
+      connections.replace(socket, new RefusedConnection(socket, ctx, response));
     },
   };
 }

@@ -69,7 +69,7 @@ import { TrafficReports } from "../worker/traffic-reports.ts";
 import { describeListener } from "../worker/worker-listeners.ts";
 import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
-import { type RecordedReply, RecordingSink } from "./recording-sink.ts";
+import { type RecordedResponse, RecordingSink } from "./recording-sink.ts";
 
 /** A request as a client would send it, and who that client is. */
 export interface DryRequest {
@@ -119,7 +119,7 @@ export interface DryResult {
   /** What would answer where nothing here can tell how: the control thread, a gRPC method. */
   readonly asked: string | null;
   /** Null where what answers is not in this process: a file, or `asked`. Of an origin's response, what the gateway makes of an empty 200. */
-  readonly reply: RecordedReply | null;
+  readonly response: RecordedResponse | null;
   readonly incidents: readonly WafIncident[];
 }
 
@@ -188,7 +188,7 @@ export class DryRun {
     }
     this.notes.end();
     const { phases, sent, file, asked, incidents } = this.notes;
-    return { ex, framing, phases, sent, file, asked, reply: sink.reply, incidents };
+    return { ex, framing, phases, sent, file, asked, response: sink.response, incidents };
   }
 
   /** The client of a request: at the listener that it names, else at the first that speaks as it does. */
@@ -209,13 +209,13 @@ export class DryRun {
   private feed(ex: Exchange, sink: RecordingSink, body: Buffer): void {
     const declared = ex.request.framing === Framing.Length ? ex.request.contentLength : body.length;
     let fed = 0;
-    while (fed < declared && fed < MAX_FED_BYTES && sink.reply === null && this.notes.sent === null) {
+    while (fed < declared && fed < MAX_FED_BYTES && sink.response === null && this.notes.sent === null) {
       const piece = body.length > 0 ? body.subarray(fed) : SPACES.subarray(0, declared - fed);
       if (piece.length === 0) return;
       ex.body.onBody(ex, piece, 0, piece.length);
       fed += piece.length;
     }
-    if (fed < declared || sink.reply !== null) return;
+    if (fed < declared || sink.response !== null) return;
     ex.bodyDone = true;
     ex.body.onBodyEnd(ex);
   }
@@ -428,17 +428,17 @@ class RecordedUpstream implements Upstream {
   send(ex: Exchange, caller: UpstreamCaller): void {
     const out = Buffer.alloc(caller.requestBound(ex));
     this.note(ex, out.latin1Slice(0, caller.encodeRequest(ex, out, 0)));
-    const { reply, request } = ex;
+    const { response, request } = ex;
     const isHead = request.methodText() === "HEAD";
     ex.body = NO_TAKER;
-    reply.status = 200;
-    reply.headers.resetOwn();
-    reply.framing = isHead ? Framing.None : Framing.Length;
-    reply.contentLength = ONE_BYTE.length;
-    reply.lengthWithoutBody = isHead;
-    reply.withoutBody = isHead;
-    reply.fromUpstream = true;
-    caller.onReplyHead(ex);
+    response.status = 200;
+    response.headers.resetOwn();
+    response.framing = isHead ? Framing.None : Framing.Length;
+    response.contentLength = ONE_BYTE.length;
+    response.lengthWithoutBody = isHead;
+    response.withoutBody = isHead;
+    response.fromUpstream = true;
+    caller.onResponseHead(ex);
     if (!isHead) ex.sink.body(ex, ONE_BYTE, 0, ONE_BYTE.length);
     ex.sink.end(ex);
   }

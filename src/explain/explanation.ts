@@ -205,7 +205,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
     auth: route === null ? null : authSummary(config, dry, route),
     response: responseSummary(result, settings),
   };
-  const fields = said.response.headers.length === 0 ? [] : (result.reply?.fields ?? []);
+  const fields = said.response.headers.length === 0 ? [] : (result.response?.fields ?? []);
   return { said, route, head: isSound ? head : null, fields };
 }
 
@@ -230,7 +230,7 @@ function wafRules(waf: WafConfig, dry: DryRun, { head, body }: DryRequest, resul
 function phaseNote(
   { name, verdict, wafScore, cacheResult, incidents }: PassedPhase,
   before: number,
-  { ex, reply }: DryResult,
+  { ex, response: reply }: DryResult,
   { rules, waf }: { readonly rules: readonly string[]; readonly waf: WafConfig },
 ): string {
   const score = `score ${wafScore} of ${waf.anomalyThreshold}: ${rules.join(", ")}`;
@@ -399,7 +399,7 @@ function askedBy({ ex, phases }: DryResult): ResponseSummary["by"] {
 }
 
 function responseSummary(result: DryResult, settings: RouteConfig | null): ResponseSummary {
-  const { reply, sent, file, asked, ex } = result;
+  const { response: reply, sent, file, asked, ex } = result;
   const nothing = { status: null, status_text: "", reason: "", headers: [], headers_removed: [], body: "", asked: "" };
   if (asked !== null) return { ...nothing, by: askedBy(result), asked };
   if (reply === null) return { ...nothing, by: file === null ? "gateway" : "file" };

@@ -1,7 +1,7 @@
 import type { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
-import { replyForFault } from "../edge/refusal.ts";
-import { type Exchange, ExchangeState, finishExchange, type ReplySink } from "../message/exchange.ts";
+import { responseForFault } from "../edge/refusal.ts";
+import { type Exchange, ExchangeState, finishExchange, type ResponseSink } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 
@@ -9,7 +9,7 @@ import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 export type SeenField = readonly [name: string, value: string];
 
 /** What a client would get. */
-export interface RecordedReply {
+export interface RecordedResponse {
   /** 0 if the connection is closed without a response. */
   readonly status: number;
   /** Without Date, Connection and what frames the body. */
@@ -19,25 +19,25 @@ export interface RecordedReply {
 }
 
 /** Takes the response to a request that is explained, in place of a client: the taps see it as they see any. */
-export class RecordingSink implements ReplySink {
+export class RecordingSink implements ResponseSink {
   /** Null while there is none. */
-  reply: RecordedReply | null = null;
+  response: RecordedResponse | null = null;
   private fields: SeenField[] = [];
   private text = "";
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  fixed(ex: Exchange, response: PrebuiltResponse): void {
     ex.state = ExchangeState.Replying;
-    ex.reply.status = reply.status;
-    ex.pipeline.onFixed(ex, reply);
-    this.fields = [...reply.fields];
-    this.text = reply.body.subarray(0, MAX_BODY_BYTES).toString("utf8");
+    ex.response.status = response.status;
+    ex.pipeline.onFixed(ex, response);
+    this.fields = [...response.fields];
+    this.text = response.body.subarray(0, MAX_BODY_BYTES).toString("utf8");
     this.finish(ex);
   }
 
   head(ex: Exchange): void {
     ex.state = ExchangeState.Replying;
     ex.pipeline.onHead(ex);
-    const { headers } = ex.reply;
+    const { headers } = ex.response;
     for (let i = 0; i < headers.count; i++) this.fields.push([headers.nameText(i), headers.valueText(i)]);
   }
 
@@ -52,10 +52,10 @@ export class RecordingSink implements ReplySink {
   }
 
   abort(ex: Exchange, fault: Fault): void {
-    if (this.reply !== null) return;
+    if (this.response !== null) return;
     ex.fault = fault;
     if (ex.state === ExchangeState.Replying || faultRow(fault).status === 0) this.finish(ex);
-    else this.fixed(ex, replyForFault(ex, fault));
+    else this.fixed(ex, responseForFault(ex, fault));
   }
 
   interim(): void {}
@@ -67,11 +67,11 @@ export class RecordingSink implements ReplySink {
   }
 
   private finish(ex: Exchange): void {
-    if (this.reply !== null) return;
-    const { reply } = ex;
-    const extra = reply.extra?.fields ?? [];
-    const id: readonly SeenField[] = reply.shownIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
-    this.reply = { status: reply.status, fields: [...this.fields, ...extra, ...id], body: this.text };
+    if (this.response !== null) return;
+    const { response } = ex;
+    const extra = response.extra?.fields ?? [];
+    const id: readonly SeenField[] = response.shownIdEnd > 0 ? [["X-Request-Id", response.requestId()]] : [];
+    this.response = { status: response.status, fields: [...this.fields, ...extra, ...id], body: this.text };
     finishExchange(ex, performance.now());
   }
 }

@@ -99,10 +99,10 @@ function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | nul
       config,
     );
     if (typeof request === "string") return null;
-    const { ex, reply, sent } = dry.run(request);
-    const location = reply?.fields.find(([name]) => name.toLowerCase() === "location")?.[1];
+    const { ex, response, sent } = dry.run(request);
+    const location = response?.fields.find(([name]) => name.toLowerCase() === "location")?.[1];
     const index = (ex.route?.index ?? -1) - own;
-    if (reply === null || sent !== null || location === undefined || reply.status < 300 || reply.status > 399)
+    if (response === null || sent !== null || location === undefined || response.status < 300 || response.status > 399)
       return null;
     if (way.length === 0 && index !== start) return null;
     way.push(url.href);
@@ -116,7 +116,7 @@ function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | nul
       host ||= next.hostname;
     } else if (doubt === Doubt.None && next.protocol === "https:" && !config.server.tls.enabled) doubt = Doubt.Tls;
     url = next;
-    method = methodAfter(reply.status, method);
+    method = methodAfter(response.status, method);
   }
 }
 

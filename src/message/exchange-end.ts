@@ -11,6 +11,6 @@ export function endsBadly({ fault, attempt }: Exchange): boolean {
 }
 
 /** Whether the connection, or the stream of HTTP/2, has left HTTP: for a WebSocket. RFC 8441 §4 */
-export function hasLeftHttp({ request, reply }: Exchange): boolean {
-  return reply.status === 101 || (reply.status === 200 && request.upgrade && request.major > 1);
+export function hasLeftHttp({ request, response }: Exchange): boolean {
+  return response.status === 101 || (response.status === 200 && request.upgrade && request.major > 1);
 }

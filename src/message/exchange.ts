@@ -6,7 +6,7 @@ import { type AuthIdentity, type ClientPeer, NO_CLIENT } from "./client-peer.ts"
 import type { HeaderBlock } from "./header-block.ts";
 import { type ClientPlaces, type Held, NO_PLACES, type RepeatableBody, type TunnelEnd } from "./ports.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
-import { ReplyHead, RequestHead } from "./request-head.ts";
+import { RequestHead, ResponseHead } from "./request-head.ts";
 import { requestScheme } from "./request-scheme.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { RouteInitOf, RouteOf } from "./route.ts";
@@ -29,13 +29,13 @@ export const enum ExchangeState {
 /** A request and its response. Pooled a worker: `reset`, never made anew. */
 export class Exchange {
   readonly request: RequestHead = new RequestHead(this);
-  readonly reply: ReplyHead = new ReplyHead();
+  readonly response: ResponseHead = new ResponseHead();
   /** What belongs to trying targets: of the attempt under way, and of those that have failed. */
   readonly attempt: Attempt = new Attempt();
-  sink!: ReplySink;
+  sink!: ResponseSink;
   flow!: BodyFlow;
   body!: BodySink;
-  source!: ReplySource;
+  source!: ResponseSource;
   pipeline!: Pipeline;
   client!: ClientPeer;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
@@ -107,7 +107,7 @@ export class Exchange {
   }
 
   /** The request is about to go down: who it came from and where its response goes. */
-  open(sink: ReplySink, flow: BodyFlow, client: ClientPeer, pipeline: Pipeline): void {
+  open(sink: ResponseSink, flow: BodyFlow, client: ClientPeer, pipeline: Pipeline): void {
     this.state = ExchangeState.Open;
     this.sink = sink;
     this.flow = flow;
@@ -161,14 +161,14 @@ export class Exchange {
     this.route = null;
     this.request.bytes = EMPTY_BYTES;
     this.request.headers.reset(EMPTY_BYTES);
-    this.reply.headers.reset(EMPTY_BYTES);
-    this.reply.trailers = null;
+    this.response.headers.reset(EMPTY_BYTES);
+    this.response.trailers = null;
   }
 
   /** Makes the exchange ready for the next request, after `release`. The request's head is reset by its reader. */
   reset(idle: IdleExchangePorts): void {
     this.uses++;
-    this.reply.reset();
+    this.response.reset();
     this.attempt.reset();
     this.clear(idle);
   }
@@ -330,10 +330,10 @@ const NO_PHASES: readonly Phase[] = [];
 
 /** What an exchange points at while it is not in use. */
 export interface IdleExchangePorts {
-  readonly sink: ReplySink;
+  readonly sink: ResponseSink;
   readonly flow: BodyFlow;
   readonly body: BodySink;
-  readonly source: ReplySource;
+  readonly source: ResponseSource;
   readonly pipeline: Pipeline;
 }
 
@@ -358,9 +358,9 @@ export function cancelExchange(ex: Exchange, nowMs: number): void {
 
 /**
  * Where a response goes: one implementation a protocol. Before a sink writes a response, other than an interim one or a 101, it
- * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.reply.extra` with it.
+ * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.response.extra` with it.
  */
-export interface ReplySink {
+export interface ResponseSink {
   /**
    * Whether bytes that were given to `body` may be overwritten once it has returned true, or once `onWritable` was called
    * after it had returned false. For a sink that does not say so, bytes that are lent are copied.
@@ -369,10 +369,10 @@ export interface ReplySink {
   /** Whether `body` copies: bytes may be overwritten as soon as it has returned, whatever it has returned. */
   readonly copiesBytes?: boolean;
   /** Writes a whole prebuilt response. Nothing else may be written for this exchange. */
-  fixed(ex: Exchange, reply: PrebuiltResponse): void;
+  fixed(ex: Exchange, response: PrebuiltResponse): void;
   /** Writes an interim response (102, 103) with these fields. */
   interim(ex: Exchange, status: number, headers: HeaderBlock): void;
-  /** Writes the head in `ex.reply`. */
+  /** Writes the head in `ex.response`. */
   head(ex: Exchange): void;
   /**
    * Writes body bytes; they must stay unchanged, since they may be kept until the client takes them.
@@ -418,7 +418,7 @@ export interface BodySink {
 }
 
 /** Who makes the response, where that takes time. */
-export interface ReplySource {
+export interface ResponseSource {
   /** Names a body that is the same whenever it is given again, as that of a file in one state; absent for all others. */
   readonly contentKey?: string;
   /** The client takes bytes again. */
@@ -469,8 +469,8 @@ export interface UpstreamCaller {
   requestBound(ex: Exchange): number;
   /** Writes the request's head. @returns the offset after it */
   encodeRequest(ex: Exchange, out: Buffer, at: number): number;
-  /** The response's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
-  onReplyHead(ex: Exchange): void;
+  /** The response's head is in `ex.response`; the body follows by itself into `ex.sink`. */
+  onResponseHead(ex: Exchange): void;
   /** An interim response that passes (102, 103). */
   onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;
   /** The origin has agreed to leave HTTP; `origin` is its end of the tunnel. @returns the client's end */
@@ -508,14 +508,14 @@ export type Route = RouteOf<Handler>;
 export type RouteInit = RouteInitOf<Handler>;
 
 /** A look at the response on its way up. */
-export interface ReplyTap {
+export interface ResponseTap {
   readonly name: string;
-  /** Before the head in `ex.reply` is written: fields may still be taken out, and added (`ex.reply.addExtra`). */
+  /** Before the head in `ex.response` is written: fields may still be taken out, and added (`ex.response.addExtra`). */
   onHead(ex: Exchange): void;
   /** Before the head of a response by which the connection leaves HTTP is written. */
   onUpgrade?(ex: Exchange): void;
-  /** Before a prebuilt response is written: only `ex.reply.addExtra` has an effect. */
-  onFixed?(ex: Exchange, reply: PrebuiltResponse): void;
+  /** Before a prebuilt response is written: only `ex.response.addExtra` has an effect. */
+  onFixed?(ex: Exchange, response: PrebuiltResponse): void;
   /** After the exchange is over, answered or cut. */
   onEnd(ex: Exchange): void;
 }
@@ -535,7 +535,7 @@ export interface MessageGate {
 /** Shows the gateway's own refusals to people. docs/pages.md */
 export interface RefusalPages {
   /** A refusal as this client is to get it: a page with the same status, or the response as it is. */
-  shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
+  shown(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse;
 }
 
 /** Gives requests the ids by which the log names them. */
@@ -544,7 +544,7 @@ export interface RequestNamer {
   idOf(ex: Exchange): string;
 }
 
-type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
+type FixedTap = ResponseTap & Required<Pick<ResponseTap, "onFixed">>;
 
 /** Gives a request's values of maps. docs/routing.md#maps */
 export interface MapValues {
@@ -556,9 +556,9 @@ export interface MapValues {
 export class Pipeline {
   private readonly phases: readonly Phase[];
   private readonly phasesWithoutBody: readonly Phase[];
-  private readonly headTaps: readonly ReplyTap[];
+  private readonly headTaps: readonly ResponseTap[];
   private readonly fixedTaps: readonly FixedTap[];
-  private readonly endTaps: readonly ReplyTap[];
+  private readonly endTaps: readonly ResponseTap[];
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
   /** Null where messages are not looked at. Set where the way is wired. */
@@ -582,8 +582,8 @@ export class Pipeline {
    */
   constructor(
     phases: readonly Phase[],
-    headTaps: readonly ReplyTap[],
-    endTaps: readonly ReplyTap[],
+    headTaps: readonly ResponseTap[],
+    endTaps: readonly ResponseTap[],
     trailerGate: TrailerGate | null = null,
     names: RequestNamer | null = null,
     pages: RefusalPages | null = null,
@@ -640,16 +640,16 @@ export class Pipeline {
   }
 
   /** Lets the taps add to a prebuilt response. For sinks, likewise. @returns the response to write */
-  onFixed(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
-    const shown = reply.isRefusal ? this.refusalFor(ex, reply) : reply;
+  onFixed(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse {
+    const shown = response.isRefusal ? this.refusalFor(ex, response) : response;
     for (let i = 0; i < this.fixedTaps.length; i++) this.fixedTaps[i]!.onFixed(ex, shown);
     return shown;
   }
 
   /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about, unless that is its size. */
-  private refusalFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
-    if (ex.step === 0 && !isTooMuch(ex.fault)) return reply;
-    const shown = this.pages === null ? reply : this.pages.shown(ex, reply);
+  private refusalFor(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse {
+    if (ex.step === 0 && !isTooMuch(ex.fault)) return response;
+    const shown = this.pages === null ? response : this.pages.shown(ex, response);
     return isOfFunction(ex.fault) ? named(shown, this.nameOf(ex)) : shown;
   }
 
@@ -675,8 +675,8 @@ function isOfFunction(fault: Fault): boolean {
 }
 
 /** The same response with the id of its request. */
-function named(reply: PrebuiltResponse, id: string): PrebuiltResponse {
-  return reply.with([...reply.fields, ["X-Request-Id", id]]);
+function named(response: PrebuiltResponse, id: string): PrebuiltResponse {
+  return response.with([...response.fields, ["X-Request-Id", id]]);
 }
 
 /** An empty pipeline, where there are no requests. */

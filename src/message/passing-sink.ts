@@ -1,5 +1,5 @@
 import type { Fault } from "../core/fault.ts";
-import type { Exchange, ReplySink } from "./exchange.ts";
+import type { Exchange, ResponseSink } from "./exchange.ts";
 import type { HeaderBlock } from "./header-block.ts";
 import type { TunnelEnd } from "./ports.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
@@ -8,10 +8,10 @@ import type { PrebuiltResponse } from "./prebuilt-response.ts";
  * Between a handler and the client's sink: whatever a subclass does not take for itself reaches the inner sink as it is. A
  * call that is added to `ReplySink` is passed on here once, for all of them.
  */
-export abstract class PassingSink implements ReplySink {
-  protected inner: ReplySink;
+export abstract class PassingSink implements ResponseSink {
+  protected inner: ResponseSink;
 
-  constructor(inner: ReplySink) {
+  constructor(inner: ResponseSink) {
     this.inner = inner;
   }
 
@@ -19,8 +19,8 @@ export abstract class PassingSink implements ReplySink {
     return this.inner.returnsBytes === true;
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    this.inner.fixed(ex, reply);
+  fixed(ex: Exchange, response: PrebuiltResponse): void {
+    this.inner.fixed(ex, response);
   }
 
   interim(ex: Exchange, status: number, headers: HeaderBlock): void {

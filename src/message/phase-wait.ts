@@ -1,15 +1,15 @@
-import { type BodyFlow, type Exchange, ExchangeState, type ReplySource } from "./exchange.ts";
+import { type BodyFlow, type Exchange, ExchangeState, type ResponseSource } from "./exchange.ts";
 
 /**
  * An exchange that waits in a phase: its body is not read meanwhile, and its end ends the wait. What the phases after it say of the
  * body's flow on the way down holds.
  */
-export class PhaseWait implements BodyFlow, ReplySource {
+export class PhaseWait implements BodyFlow, ResponseSource {
   isOver = false;
   private readonly ex: Exchange;
   private readonly onLeft: () => void;
   private readonly clientFlow: BodyFlow;
-  private readonly clientSource: ReplySource;
+  private readonly clientSource: ResponseSource;
   private isGoingDown = false;
   private isPaused = false;
 

@@ -51,29 +51,29 @@ export abstract class ReplacingSink extends PassingSink {
   }
 
   /**
-   * Sends the head in `ex.reply`, whose fields and status the caller has changed, with another body. How the response frames its own is
+   * Sends the head in `ex.response`, whose fields and status the caller has changed, with another body. How the response frames its own is
    * put back: who makes it, and a cache, go by it.
    */
   protected replaceBody(ex: Exchange, body: Uint8Array): void {
-    const { reply } = ex;
-    const { framing, contentLength, lengthWithoutBody, withoutBody } = reply;
-    reply.framing = withoutBody ? Framing.None : Framing.Length;
-    reply.contentLength = body.length;
-    reply.lengthWithoutBody = withoutBody;
+    const { response } = ex;
+    const { framing, contentLength, lengthWithoutBody, withoutBody } = response;
+    response.framing = withoutBody ? Framing.None : Framing.Length;
+    response.contentLength = body.length;
+    response.lengthWithoutBody = withoutBody;
     this.stage = Stage.Dropping;
     this.inner.head(ex);
     // A sink may have found that it cannot send the head, and be done with the exchange.
     if (ex.state !== ExchangeState.Replying) this.stage = Stage.Over;
     else if (!withoutBody && body.length > 0) this.inner.body(ex, body, 0, body.length);
-    reply.framing = framing;
-    reply.contentLength = contentLength;
-    reply.lengthWithoutBody = lengthWithoutBody;
+    response.framing = framing;
+    response.contentLength = contentLength;
+    response.lengthWithoutBody = lengthWithoutBody;
   }
 
   private finish(ex: Exchange): void {
     if (this.stage === Stage.Over) return;
     this.stage = Stage.Over;
-    ex.reply.trailers = null;
+    ex.response.trailers = null;
     this.inner.end(ex);
   }
 }

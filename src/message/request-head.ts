@@ -255,7 +255,7 @@ export class RequestHead {
 }
 
 /** A response's head: what a handler or an upstream says, before a protocol engine writes it. */
-export class ReplyHead {
+export class ResponseHead {
   status = 0;
   /** The phrase that an origin has given a status, and that status: another one has its own. See `reasonFor`. */
   private originReason = "";
@@ -313,7 +313,7 @@ export class ReplyHead {
   }
 
   /** Takes over what another head says of status, fields and body; what belongs to this exchange stays. */
-  takeOver(other: ReplyHead): void {
+  takeOver(other: ResponseHead): void {
     this.status = other.status;
     this.giveReason(other.status, other.reasonFor(other.status));
     this.headers.copyFrom(other.headers);

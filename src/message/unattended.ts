@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts, type ReplySink } from "./exchange.ts";
+import { Exchange, ExchangeState, type IdleExchangePorts, type ResponseSink } from "./exchange.ts";
 import type { TunnelEnd } from "./ports.ts";
 
 /** An exchange of the gateway's own with the request of another, without its body: no client waits for the response. */
@@ -20,7 +20,7 @@ export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange 
 }
 
 /** Takes a response that no client waits for. */
-export class UnattendedSink implements ReplySink {
+export class UnattendedSink implements ResponseSink {
   readonly returnsBytes = true;
   private readonly done: (fault: Fault) => void;
 

@@ -17,9 +17,12 @@ interface KeyPlace {
  */
 export async function fetchKeys({ url, ca, accept, timeoutMs, maxBytes }: KeyPlace) {
   const headers = { Accept: accept };
-  const reply = await outboundRequest({ url, headers, ca, timeoutMs, maxBytes });
-  const { status } = reply;
+  const response = await outboundRequest({ url, headers, ca, timeoutMs, maxBytes });
+  const { status } = response;
   if (status >= 300 && status < 400) throw new Error(`status ${status}: redirects are not followed`);
   if (status !== 200) throw new Error(`status ${status}`);
-  return { text: Buffer.from(reply.body).toString("utf8"), cacheControl: reply.headers.get("cache-control") ?? "" };
+  return {
+    text: Buffer.from(response.body).toString("utf8"),
+    cacheControl: response.headers.get("cache-control") ?? "",
+  };
 }

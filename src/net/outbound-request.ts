@@ -26,7 +26,7 @@ interface OutboundRequest {
 }
 
 /** The response. */
-export interface OutboundReply {
+export interface OutboundResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Uint8Array<ArrayBuffer>;
@@ -38,7 +38,7 @@ export interface OutboundReply {
  * in the gateway calls `fetch`. docs/security.md#environment
  * @throws why there is no response, fit for one log line; a RangeError if there is one that is not taken
  */
-export async function outboundRequest(request: OutboundRequest): Promise<OutboundReply> {
+export async function outboundRequest(request: OutboundRequest): Promise<OutboundResponse> {
   const { timeoutMs, wants = "ok" } = request;
   const late = AbortSignal.timeout(timeoutMs);
   const reason = (error: unknown): Error =>

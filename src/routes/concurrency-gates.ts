@@ -3,7 +3,7 @@ import { AUTO_LIMIT } from "../features/concurrency/adaptive-limit.ts";
 import { ConcurrencyEnd, ConcurrencyPhase, type RouteGates } from "../features/concurrency/concurrency-phase.ts";
 import { Gates } from "../features/concurrency/gates.ts";
 import type { ConcurrencyConfig } from "../features/concurrency/settings.ts";
-import type { Phase, ReplyTap } from "../message/exchange.ts";
+import type { Phase, ResponseTap } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
 import { labelOf } from "./route-base.ts";
 import { hasTargets, type RouteConfig } from "./route-config.ts";
@@ -114,6 +114,6 @@ export function concurrencyPhase(
 }
 
 /** What gives the places back; null if no route has any. */
-export function concurrencyEnd(routes: readonly RouteConfig[]): ReplyTap | null {
+export function concurrencyEnd(routes: readonly RouteConfig[]): ResponseTap | null {
   return gatesIn(routes).length === 0 ? null : new ConcurrencyEnd();
 }

@@ -4,7 +4,7 @@ import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
 import { groupFault, template } from "../config/template-kind.ts";
 import { internalTls } from "../config/tls-settings.ts";
-import { type FixedAnswer, placeFault, respondHandler } from "../features/answer/respond-handler.ts";
+import { type FixedResponse, placeFault, respondHandler } from "../features/answer/respond-handler.ts";
 import { contentTypeOf } from "../features/files/content-type.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
@@ -143,7 +143,7 @@ function build(route: RespondRouteConfig, { files }: RouteTypePorts): Handler {
   return editedHandler(respondHandler(answerOf(route), files.clock), route);
 }
 
-function answerOf({ status, body, file, content, contentType }: RespondRouteConfig): FixedAnswer {
+function answerOf({ status, body, file, content, contentType }: RespondRouteConfig): FixedResponse {
   return { status, contentType, body: file === "" ? templateOf(body) : Buffer.from(content, "latin1") };
 }
 

@@ -1,5 +1,5 @@
 import { type SloCounts, SloTap } from "../features/slo/slo-counts.ts";
-import type { ReplyTap } from "../message/exchange.ts";
+import type { ResponseTap } from "../message/exchange.ts";
 import { labelOf } from "./route-base.ts";
 import type { RouteConfig } from "./route-config.ts";
 import { routeKey } from "./route-key.ts";
@@ -48,7 +48,7 @@ export function sloKeys({ routes }: { readonly routes: readonly RouteConfig[] })
 }
 
 /** Counts for objectives; null if no route has any. @param routes by their numbers; null for those of the gateway's own */
-export function sloTap(routes: readonly (RouteConfig | null)[], counts: SloCounts): ReplyTap | null {
+export function sloTap(routes: readonly (RouteConfig | null)[], counts: SloCounts): ResponseTap | null {
   const all = routes.map((route) => {
     const init = route === null ? null : sloOf(route);
     return init === null ? null : { counter: counts.of(init.key), underMs: init.underMs };

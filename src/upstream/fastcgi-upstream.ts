@@ -119,7 +119,7 @@ class FastCgiConnection extends PooledConnection {
 
   /** The application has ended the request, and all that it has put out has been handed on, or is held for the client. */
   private endRun(): void {
-    if (this.runsUntilEnd) return this.endReply();
+    if (this.runsUntilEnd) return this.endResponse();
     const { protocolStatus } = this.reader;
     // It has not begun with the request: another may.
     if (this.awaitsHead && protocolStatus === ProtocolStatus.Overloaded)
@@ -156,7 +156,12 @@ class FastCgiConnection extends PooledConnection {
   }
 
   private noteErrors(ex: Exchange, chunk: Uint8Array, from: number, to: number): void {
-    this.errors ??= { requestId: ex.reply.requestId(), script: ex.script!.scriptName, kept: new KeptBytes(), bytes: 0 };
+    this.errors ??= {
+      requestId: ex.response.requestId(),
+      script: ex.script!.scriptName,
+      kept: new KeptBytes(),
+      bytes: 0,
+    };
     const taken = Math.min(MAX_SCRIPT_ERROR_BYTES - this.errors.bytes, to - from);
     // Copies: what came with it is not kept.
     if (taken > 0) this.errors.kept.keep(chunk, from, from + taken);

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { MAX_FREE_EXCHANGES, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
-import { type BodyFlow, Exchange, type ReplySink, type UpstreamCaller } from "../message/exchange.ts";
+import { type BodyFlow, Exchange, type ResponseSink, type UpstreamCaller } from "../message/exchange.ts";
 import type {
   GrpcCall,
   GrpcListener,
@@ -91,7 +91,7 @@ const DRAINED: UpstreamFailure = {
  * One call as an exchange with the origin, of which it is both ends: it gives the request and takes the response. The
  * listener gets the status when the stream is over: only then it is certain which is the last. gRPC over HTTP/2, "Responses".
  */
-class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, UnpackListener {
+class OriginCall implements GrpcCall, UpstreamCaller, ResponseSink, BodyFlow, UnpackListener {
   readonly times: UpstreamTimes;
   /** The connection is there, so it is this call that was cut. */
   readonly resetFault = Fault.UpstreamMalformed;
@@ -226,8 +226,8 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  onReplyHead(ex: Exchange): void {
-    const { headers, status } = ex.reply;
+  onResponseHead(ex: Exchange): void {
+    const { headers, status } = ex.response;
     this.isGrpc = status === 200 && GRPC_TYPE.test(headers.valueOf(HeaderId.ContentType));
     this.status = statusIn(headers);
     if (!this.isGrpc) return;
@@ -247,7 +247,7 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
       this.isWhole = true;
       return;
     }
-    const { status, trailers } = ex.reply;
+    const { status, trailers } = ex.response;
     if (!this.reader.isBetweenMessages) return this.fail(ex, Fault.UpstreamMalformed);
     const last = (trailers === null ? null : statusIn(trailers)) ?? this.status ?? statusOfHttp(status);
     const fields = trailers === null ? [] : metadataOf(trailers);

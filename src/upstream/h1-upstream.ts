@@ -8,12 +8,12 @@ import {
   type BodySink,
   type Exchange,
   ExchangeState,
-  type ReplySource,
+  type ResponseSource,
   type Upstream,
   type UpstreamCaller,
 } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import { Framing, type ReplyHead } from "../message/request-head.ts";
+import { Framing, type ResponseHead } from "../message/request-head.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer, type SocketWriter } from "../net/socket-buffers.ts";
 import { ChunkEvent, ChunkedDecoder, ChunkState, MAX_CHUNKED_BYTES } from "../proto/h1/chunked-decoder.ts";
@@ -52,12 +52,12 @@ const enum Stage {
 }
 
 /** The client side of one HTTP/1.1 connection to an origin. One exchange at a time; what it does not trust, it closes. */
-export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
+export class H1UpstreamConnection implements BodySink, ResponseSource, TimerOwner {
   readonly pool: OriginPool;
   keepsNothing = true;
   protected readonly link: UpstreamLink;
   private readonly parser: ResponseParser;
-  private readonly replyBody: ReplyBody;
+  private readonly responseBody: ResponseBody;
   private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
   private serverId = "";
@@ -86,14 +86,14 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     const { maxResponseFields, isLenient } = pool.settings;
     if (parser !== null) {
       this.parser = parser;
-      this.replyBody = new ReplyBody();
+      this.responseBody = new ResponseBody();
     } else if (isLenient === true) {
       const lenient = new LenientResponseParser(maxResponseFields, (what) => pool.context.onLeniency(pool.label, what));
       this.parser = lenient;
-      this.replyBody = new ReplyBody(() => lenient.note(Leniency.BareLf));
+      this.responseBody = new ResponseBody(() => lenient.note(Leniency.BareLf));
     } else {
       this.parser = new ResponseParser(maxResponseFields);
-      this.replyBody = new ReplyBody();
+      this.responseBody = new ResponseBody();
     }
     this.link = new UpstreamLink(pool.context, this);
   }
@@ -137,7 +137,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   }
 
   get requestId(): string {
-    return this.ex === null ? "" : this.ex.reply.requestId();
+    return this.ex === null ? "" : this.ex.response.requestId();
   }
 
   /** No connection: refused, no such name, no trust. */
@@ -177,12 +177,12 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     if (this.input.append(chunk, from, to) && this.stage === Stage.AwaitingHead) this.beginHead(ex);
     this.answered = true;
     this.pump();
-    this.input.giveBack(chunk, ex.reply.headers);
+    this.input.giveBack(chunk, ex.response.headers);
   }
 
   onEnd(): void {
     if (this.tunnel !== null) this.tunnel.onEnd();
-    else if (this.runsUntilEnd) this.endReply();
+    else if (this.runsUntilEnd) this.endResponse();
     else this.onClose();
   }
 
@@ -309,7 +309,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   private beginHead(ex: Exchange): void {
     this.parser.begin(this.input.from);
-    ex.reply.headers.reset(this.input.bytes);
+    ex.response.headers.reset(this.input.bytes);
   }
 
   private pump(): void {
@@ -323,19 +323,19 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     }
     this.pumping = false;
     this.input.release();
-    const over = this.replyBody.ended && this.stage === Stage.ReadingBody;
-    if (over && !this.link.held && this.input.length === 0) this.finishReply();
+    const over = this.responseBody.ended && this.stage === Stage.ReadingBody;
+    if (over && !this.link.held && this.input.length === 0) this.finishResponse();
   }
 
   private readHead(ex: Exchange): boolean {
-    const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.reply.headers, ex.request.method);
+    const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.response.headers, ex.request.method);
     if (outcome === NEED_MORE) return false;
     if (outcome < 0) return this.refuseAnswer(headDetail(this.input, this.parser.detail));
     if (this.parser.status < 200) this.interimBytes += outcome - this.input.from;
     this.input.from = outcome;
     if (this.parser.status < 200) return this.readInterim(ex);
     const ahead = ex.request.major > 1 ? this.input : null;
-    if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead))
+    if (!this.responseBody.begin(this.parser.framing, this.parser.contentLength, ahead))
       return this.refuseAnswer(FaultDetail.BadChunk);
     this.takeHead(ex);
     return true;
@@ -358,37 +358,37 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     if (this.requestDone || (this.holdsBody && !this.asks)) this.link.arm(this.caller!.times.responseHeaderMs);
     const { status, reason } = this.parser;
     if (!isPassedOn(status)) return;
-    ex.reply.giveReason(status, reason);
-    this.caller!.onInterim(ex, status, ex.reply.headers);
+    ex.response.giveReason(status, reason);
+    this.caller!.onInterim(ex, status, ex.response.headers);
   }
 
   private takeHead(ex: Exchange): void {
-    this.parser.describe(ex.reply, ex.request.method);
+    this.parser.describe(ex.response, ex.request.method);
     ex.attempt.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
     ex.attempt.serverId = this.serverId;
     this.stage = Stage.ReadingBody;
     this.link.arm(this.caller!.times.idleMs);
-    this.caller!.onReplyHead(ex);
-    if (this.ex === ex && this.parser.framing === Framing.None) this.finishReply();
+    this.caller!.onResponseHead(ex);
+    if (this.ex === ex && this.parser.framing === Framing.None) this.finishResponse();
   }
 
   private readBody(ex: Exchange): boolean {
-    const piece = this.replyBody.next(this.input);
-    if (this.replyBody.failed) return this.refuseAnswer(this.replyBody.detail);
+    const piece = this.responseBody.next(this.input);
+    if (this.responseBody.failed) return this.refuseAnswer(this.responseBody.detail);
     if (piece > 0) {
       this.link.arm(this.caller!.times.idleMs);
-      const taken = this.replyBody.handOver(ex, this.input);
+      const taken = this.responseBody.handOver(ex, this.input);
       if (this.ex !== ex) return false;
       if (!taken) this.link.hold(this.input.keptBytes);
     }
-    if (!this.replyBody.done) return true;
-    ex.reply.trailers = this.replyBody.trailers(ex.reply, this.parser);
-    this.finishReply();
+    if (!this.responseBody.done) return true;
+    ex.response.trailers = this.responseBody.trailers(ex.response, this.parser);
+    this.finishResponse();
     return false;
   }
 
   /** The response is complete. The connection is given back first, so that the client's next request may take it. */
-  private finishReply(): void {
+  private finishResponse(): void {
     const ex = this.ex!;
     this.detach(ex);
     const clean = this.requestDone && this.isReusable() && this.input.length === 0 && this.link.writer!.isEmpty();
@@ -406,9 +406,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   }
 
   /** The origin has sent all of a response that has no length of its own. */
-  protected endReply(): void {
-    if (this.link.held) this.replyBody.ended = true;
-    else this.finishReply();
+  protected endResponse(): void {
+    if (this.link.held) this.responseBody.ended = true;
+    else this.finishResponse();
   }
 
   private enterIdle(): void {
@@ -426,7 +426,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     const { bytes } = this.input;
     this.pump();
     // A sink that copies has kept nothing of what waited.
-    if (sink.copiesBytes === true) this.input.giveBack(bytes, ex.reply.headers);
+    if (sink.copiesBytes === true) this.input.giveBack(bytes, ex.response.headers);
   }
 
   onCancelled(ex: Exchange): void {
@@ -436,7 +436,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private startTunnel(ex: Exchange): void {
     if (!this.requestDone || !OriginTunnel.isGranted(ex)) return void this.refuseAnswer(FaultDetail.BadStatus);
     const { caller } = this;
-    this.parser.describe(ex.reply, ex.request.method);
+    this.parser.describe(ex.response, ex.request.method);
     this.stage = Stage.Tunnel;
     this.link.arm(0);
     this.detach(ex);
@@ -473,7 +473,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     const isOver = ex === null || caller === null || ex.state === ExchangeState.Finished;
     // A kept connection that the origin has closed meanwhile is in order.
     const isInOrder = reused && !answered && fault === Fault.UpstreamUnavailable;
-    if (!isOver && !isTold && !isInOrder) reportFailure(this, detail, reason, ex.reply.requestId());
+    if (!isOver && !isTold && !isInOrder) reportFailure(this, detail, reason, ex.response.requestId());
     // Before the connection closes, whose end flushes: what has not left yet can be taken back.
     if (!isOver && begun) {
       ex.attempt.detail = detail;
@@ -505,7 +505,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 }
 
 /** Cuts a response's body out of an upstream connection's input. RFC 9112 §6.3. */
-class ReplyBody {
+class ResponseBody {
   /** The piece that `next` found. */
   from = 0;
   to = 0;
@@ -570,9 +570,9 @@ class ReplyBody {
   }
 
   /** The trailer fields after a chunked body, or null. @param head knows which of them are not passed on */
-  trailers(reply: ReplyHead, head: ResponseParser): HeaderBlock | null {
+  trailers(response: ResponseHead, head: ResponseParser): HeaderBlock | null {
     if (this.framing !== Framing.Chunked || this.decoder!.trailers.count === 0) return null;
-    const block = reply.trailerBlock();
+    const block = response.trailerBlock();
     this.decoder!.trailers.appendTo(block);
     head.markTrailers(block);
     return block;

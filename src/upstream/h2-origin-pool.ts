@@ -157,7 +157,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
 
   /** The id of the request that has waited longest for a connection; "" if none waits. */
   get requestId(): string {
-    for (const { ex } of this.waiting) return ex?.reply.requestId() ?? "";
+    for (const { ex } of this.waiting) return ex?.response.requestId() ?? "";
     return "";
   }
 

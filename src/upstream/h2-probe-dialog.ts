@@ -1,6 +1,6 @@
 import { FaultDetail } from "../core/fault-detail.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
-import { ReplyHead } from "../message/request-head.ts";
+import { ResponseHead } from "../message/request-head.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { FrameEvent, FrameReader } from "../proto/h2/frame-reader.ts";
 import { writeSettings } from "../proto/h2/frame-writer.ts";
@@ -120,7 +120,7 @@ export class H2ProbeDialog implements ProbeDialog {
     if ((reader.flags & Flag.Priority) !== 0) from += 5;
     if (from > to) return -1;
     decoder.begin(reader.bytes, from, to);
-    return heads.read(decoder, new LineBuffer(), new ReplyHead()) ? heads.status : -1;
+    return heads.read(decoder, new LineBuffer(), new ResponseHead()) ? heads.status : -1;
   }
 }
 

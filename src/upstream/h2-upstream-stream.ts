@@ -6,7 +6,7 @@ import {
   type BodySink,
   type Exchange,
   ExchangeState,
-  type ReplySource,
+  type ResponseSource,
   type UpstreamCaller,
 } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -17,8 +17,8 @@ import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
 import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
-import { blockBound, encodeTrailerBlock } from "../proto/h2/reply-block.ts";
 import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block.ts";
+import { blockBound, encodeTrailerBlock } from "../proto/h2/response-block.ts";
 import type { ResponseHeadReader } from "../proto/h2/response-head-reader.ts";
 import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
@@ -89,7 +89,7 @@ const enum Stage {
 }
 
 /** One exchange with an origin as a stream of HTTP/2: both bodies may flow at the same time. Pooled. */
-export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
+export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
   id = 0;
   isQueued = false;
   ex: Exchange | null = null;
@@ -371,9 +371,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
       return;
     }
     this.asks = false;
-    if (isEnd) ex.attempt.grpcFailed = tellsFailure(ex.reply.headers);
-    heads.describe(ex.reply, ex.request.method, isEnd);
-    const isBodyless = ex.reply.withoutBody || heads.status === 204;
+    if (isEnd) ex.attempt.grpcFailed = tellsFailure(ex.response.headers);
+    heads.describe(ex.response, ex.request.method, isEnd);
+    const isBodyless = ex.response.withoutBody || heads.status === 204;
     if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse(FaultDetail.BadLength);
     ex.attempt.upstreamMs = this.context.turn.nowMs - this.startedMs;
     ex.attempt.serverId = this.connection!.serverId;
@@ -387,7 +387,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** The origin is at work, and has its time anew. */
   private passInterim(ex: Exchange, status: number): void {
     if (this.out.isEnded || (this.out.waiting > 0 && !this.asks)) this.arm(this.caller.times.responseHeaderMs);
-    if (isPassedOn(status)) this.caller.onInterim(ex, status, ex.reply.headers);
+    if (isPassedOn(status)) this.caller.onInterim(ex, status, ex.response.headers);
   }
 
   /** All that came together with the head has been read: the response goes on to the client. */
@@ -396,7 +396,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const ex = this.ex!;
     this.stage = Stage.ReadingBody;
     this.arm(this.caller.times.idleMs);
-    this.caller.onReplyHead(ex);
+    this.caller.onResponseHead(ex);
     this.onWritable(ex);
   }
 
@@ -426,10 +426,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (!isGood) return this.refuse(FaultDetail.BadField);
     if (inflow.receive(0, 0, true) !== RecvFlow.Taken) return this.refuse(FaultDetail.BadLength);
     if (trailers !== null) {
-      ex.reply.trailers = ex.reply.trailerBlock();
-      ex.reply.trailers.copyFrom(trailers);
+      ex.response.trailers = ex.response.trailerBlock();
+      ex.response.trailers.copyFrom(trailers);
       ex.attempt.grpcFailed = tellsFailure(trailers);
-      markInternalFields(ex.reply.trailers);
+      markInternalFields(ex.response.trailers);
     }
     this.isWhole = true;
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);
@@ -501,7 +501,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (ex.state === ExchangeState.Finished) return;
     // The dial reports its own failure; a connection that retires in order has not failed.
     if (connection !== null && detail !== FaultDetail.None && !leftOut)
-      reportFailure(connection, detail, undefined, ex.reply.requestId());
+      reportFailure(connection, detail, undefined, ex.response.requestId());
     if (stage === Stage.ReadingBody) {
       ex.attempt.detail = detail;
       ex.sink.abort(ex, fault);

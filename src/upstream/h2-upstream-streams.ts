@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { H2_HEADER_TABLE_BYTES } from "../core/limits.ts";
-import { ReplyHead } from "../message/request-head.ts";
+import { ResponseHead } from "../message/request-head.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
@@ -226,10 +226,10 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
     if (stream === undefined) {
       if (isEnd) this.onAnswered(streamId);
       // We have given the stream up: its block is read for the table's sake.
-      this.heads.read(this.decoder, new LineBuffer(), new ReplyHead());
+      this.heads.read(this.decoder, new LineBuffer(), new ResponseHead());
       if (this.heads.isBroken) session.fail(ErrorCode.CompressionError);
     } else if (stream.awaitsHead) {
-      const isGood = this.heads.read(this.decoder, stream.lines, stream.ex!.reply);
+      const isGood = this.heads.read(this.decoder, stream.lines, stream.ex!.response);
       if (this.heads.isBroken) session.fail(ErrorCode.CompressionError);
       else stream.onHead(isGood, isEnd);
     } else {

@@ -12,8 +12,8 @@ export class OriginTunnel implements TunnelEnd {
   private over = false;
 
   /** Whether the 101 in the response's fields grants what the request asked for. */
-  static isGranted({ request, reply }: Exchange): boolean {
-    return request.upgrade && grantsUpgrade(request.headers, reply.headers);
+  static isGranted({ request, response }: Exchange): boolean {
+    return request.upgrade && grantsUpgrade(request.headers, response.headers);
   }
 
   /** @param onOver closes the connection */

@@ -3,7 +3,7 @@ import type { Exchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
-import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
+import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/response-encoder.ts";
 
 const CHUNK_LINE_BOUND = 16;
 

@@ -35,7 +35,7 @@ import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { missingFields, SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import { TokenBuckets } from "../memory/token-bucket.ts";
-import type { Phase, ReplyTap, Route } from "../message/exchange.ts";
+import type { Phase, ResponseTap, Route } from "../message/exchange.ts";
 import type { ClientPlaces, NowMs } from "../message/ports.ts";
 import { takesHost } from "../message/request-host.ts";
 import type { RoutePolicies } from "../message/route-policies.ts";
@@ -87,10 +87,10 @@ export interface ClientPolicy {
   readonly auth: Phase | null;
   /** The same for the routes of another listener. */
   readonly authOf: (routes: readonly Route[]) => Phase | null;
-  readonly cors: ReplyTap | null;
-  readonly matchVary: ReplyTap | null;
-  readonly securityHeaders: ReplyTap | null;
-  readonly altSvc: ReplyTap | null;
+  readonly cors: ResponseTap | null;
+  readonly matchVary: ResponseTap | null;
+  readonly securityHeaders: ResponseTap | null;
+  readonly altSvc: ResponseTap | null;
 }
 
 /** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `tls.redirect_http`, `cors`, `security_headers` and `allowed_methods` of a server and its routes. */
@@ -140,7 +140,7 @@ function used<P>(policies: RoutePolicies<P | null>): RoutePolicies<P | null> | n
 }
 
 /** Null where no route asks for a field or a cookie. docs/routing.md#match-and-caches */
-function matchVaryTap(settings: readonly (RouteConfig | null)[], hostFirst: boolean): ReplyTap | null {
+function matchVaryTap(settings: readonly (RouteConfig | null)[], hostFirst: boolean): ResponseTap | null {
   const choosy = settings.flatMap((route) => (route === null ? [] : choosyRoute(route)));
   if (choosy.length === 0) return null;
   const asked = settings.map((route) => {

@@ -29,7 +29,7 @@ import { DebugHeaderTap } from "../features/telemetry/debug-header.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
-import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import { DispatchPhase, type Exchange, type Phase, Pipeline, type ResponseTap } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { concurrencyEnd, concurrencyPhase } from "../routes/concurrency-gates.ts";
 import { lateFields } from "../routes/header-operations.ts";
@@ -129,7 +129,7 @@ const UP = {
   securityHeaders: ({ client }) => client.securityHeaders,
   altSvc: ({ client }) => client.altSvc,
   debugHeader: ({ config }) => debugHeaderTap(config),
-} satisfies Readonly<Record<string, (way: Way) => ReplyTap | null>>;
+} satisfies Readonly<Record<string, (way: Way) => ResponseTap | null>>;
 
 /** THE order of what runs when an exchange is over, answered or cut. */
 const END = {
@@ -141,7 +141,7 @@ const END = {
   cacheStore: ({ cache }) => cache?.tap ?? null,
   accessLog: ({ accessLog }) => accessLog,
   spans: ({ tracer }) => tracer?.tap ?? null,
-} satisfies Readonly<Record<string, (way: Way) => ReplyTap | null>>;
+} satisfies Readonly<Record<string, (way: Way) => ResponseTap | null>>;
 
 export type PhaseName = keyof typeof DOWN;
 export type HeadTapName = keyof typeof UP;
@@ -152,7 +152,7 @@ export const WAY_DOWN: readonly PhaseName[] = Object.keys(DOWN) as PhaseName[];
 export const WAY_UP: readonly HeadTapName[] = Object.keys(UP) as HeadTapName[];
 export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[];
 
-function debugHeaderTap({ server, internalApi }: RuntimeConfig): ReplyTap | null {
+function debugHeaderTap({ server, internalApi }: RuntimeConfig): ResponseTap | null {
   if (!server.debugHeader) return null;
   const guard = new AccessGuard(internalApi);
   return new DebugHeaderTap((ex) => guard.recognizes(ex));
@@ -175,8 +175,8 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf, bans, agents };
   const pipeline = new Pipeline(
     made<Phase>(DOWN, way),
-    made<ReplyTap>(UP, way),
-    made<ReplyTap>(END, way),
+    made<ResponseTap>(UP, way),
+    made<ResponseTap>(END, way),
     waf.trailers,
     inputs.requestIds,
     pages.refusals,

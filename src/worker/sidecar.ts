@@ -26,7 +26,7 @@ import {
   type Handler,
   type Phase,
   Pipeline,
-  type ReplyTap,
+  type ResponseTap,
   type Route,
   type RouteInit,
   type Upstream,
@@ -151,14 +151,19 @@ function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
 const NO_PEER = "none";
 
 /** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
-function pipelineOf(route: Phase, readingLimit: number, parts: SidecarPorts, more: readonly ReplyTap[] = []): Pipeline {
+function pipelineOf(
+  route: Phase,
+  readingLimit: number,
+  parts: SidecarPorts,
+  more: readonly ResponseTap[] = [],
+): Pipeline {
   const { inputs, budget, accessLog, tracer } = parts;
   const warning = new BodyWarningTap({
     onWarning: (message, method, path, limit) => {
       inputs.events.event("sidecar_warning", { message, method, path, limit });
     },
   });
-  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning, ...more];
+  const taps: ResponseTap[] = [inputs.counters, new ForwardEnd(), warning, ...more];
   if (accessLog !== null) taps.push(accessLog);
   if (tracer !== null) taps.push(tracer.tap);
   const limit = new BodyLimitPhase(readingLimit);

@@ -11,13 +11,13 @@ import type { WorkerServices } from "./worker-services.ts";
 export class WorkerFleet implements WorkerService<unknown> {
   readonly onMessage: Takers<Extract<FleetNews, { kind: "fleet" | "taken" }>> = {
     fleet: ({ state }) => this.take(state),
-    taken: ({ id, replies }) => this.taken(id, replies),
+    taken: ({ id, responses }) => this.taken(id, responses),
   };
   readonly buckets: FleetBuckets;
   private readonly post: (message: FleetWord) => void;
   private readonly services: Pick<WorkerServices, "inTurn">;
   private readonly workers: number;
-  private readonly asked: Map<number, (replies: BucketReplies) => void> = new Map();
+  private readonly asked: Map<number, (responses: BucketReplies) => void> = new Map();
   private lastId = 0;
 
   /** @param workers of this gateway; the others are taken to have as many */
@@ -33,7 +33,7 @@ export class WorkerFleet implements WorkerService<unknown> {
     this.buckets = new FleetBuckets({
       nowMs: () => performance.now(),
       count: (what) => counters.add(what === "wait" ? COUNTERS.clusterWaits : COUNTERS.clusterAlone),
-      ask: (calls, answer) => this.ask(calls, answer),
+      ask: (calls, response) => this.ask(calls, response),
       later: (work, afterMs) => {
         const turn = (): void => services.inTurn(work);
         if (afterMs === 0) setImmediate(turn);
@@ -51,16 +51,16 @@ export class WorkerFleet implements WorkerService<unknown> {
   }
 
   /** The control thread has asked the store. */
-  private taken(id: number, replies: BucketReplies): void {
-    const answer = this.asked.get(id);
+  private taken(id: number, responses: BucketReplies): void {
+    const response = this.asked.get(id);
     this.asked.delete(id);
-    answer?.(replies);
+    response?.(responses);
   }
 
-  private ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void {
-    if (this.asked.size >= MAX_ASKED) return void queueMicrotask(() => this.services.inTurn(() => answer(null)));
+  private ask(calls: readonly BucketCall[], response: (responses: BucketReplies) => void): void {
+    if (this.asked.size >= MAX_ASKED) return void queueMicrotask(() => this.services.inTurn(() => response(null)));
     const id = ++this.lastId;
-    this.asked.set(id, answer);
+    this.asked.set(id, response);
     this.post({ kind: "take", id, calls });
   }
 }

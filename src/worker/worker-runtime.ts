@@ -324,7 +324,7 @@ function endpointsOf(
   const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
   const dashboard = {
     page: new DashboardHandler(guard),
-    stream: new StreamHandler(guard, (answer) => inputs.control.ask("watch", "", answer), inputs.watchers),
+    stream: new StreamHandler(guard, (response) => inputs.control.ask("watch", "", response), inputs.watchers),
   };
   const { health, control, onPurged } = inputs;
   return builtInEndpoints({ health, status, guard, control, probes, purge, onPurged, dashboard });

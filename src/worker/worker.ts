@@ -324,8 +324,8 @@ export class Worker {
       cut: () => this.cut(),
       help: ({ worker, sockets }) => this.help(worker, sockets),
       leave: ({ worker }) => this.listeners.leave(worker),
-      fence: ({ id }, _, reply) => reply({ kind: "fenced", id }),
-      prepare: (next, _, reply) => reply({ kind: "prepared", id: next.id, error: this.prepare(next) }),
+      fence: ({ id }, _, response) => response({ kind: "fenced", id }),
+      prepare: (next, _, response) => response({ kind: "prepared", id: next.id, error: this.prepare(next) }),
       commit: (next) => this.commit(next),
       abort: ({ id }) => {
         if (this.prepared?.id === id) this.abandon();

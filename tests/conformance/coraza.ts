@@ -69,9 +69,9 @@ function judge(firewall: RuleFirewall, ex: Exchange, body: Buffer, { status, fie
   if (head !== Fault.None) return head;
   const whole = ex.request.hasBody() ? firewall.judgeBody(ex, bodyReading(ex.request.headers, body)) : Fault.None;
   if (whole !== Fault.None || status === 0) return whole;
-  ex.reply.status = status;
-  ex.reply.headers.resetOwn();
-  for (const [name, value] of fields) ex.reply.headers.add(name, value);
+  ex.response.status = status;
+  ex.response.headers.resetOwn();
+  for (const [name, value] of fields) ex.response.headers.add(name, value);
   return firewall.judgeResponse(ex);
 }
 

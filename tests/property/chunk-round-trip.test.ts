@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { HeaderBlock } from "../../src/message/header-block.ts";
-import { encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../../src/proto/h1/reply-encoder.ts";
+import { encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../../src/proto/h1/response-encoder.ts";
 import { chunkLog } from "../unit/proto/h1/chunk-log.ts";
 import { carrier, cutAt, cutPoints } from "./h1-arbitraries.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../src/core/limits.ts";
-import { UndecodableReply } from "../../src/features/transcode/method-codec.ts";
+import { UndecodableResponse } from "../../src/features/transcode/method-codec.ts";
 import { SchemaCodec } from "../../src/features/transcode/schema-codec.ts";
 import { compileRules } from "../../src/features/waf/seclang/compiled-rules.ts";
 import { RequestFacts } from "../../src/features/waf/seclang/request-facts.ts";
@@ -246,7 +246,7 @@ const MESSAGES: Reader = {
     try {
       ECHO.decode(Buffer.from(text, "latin1"));
     } catch (error) {
-      if (!(error instanceof UndecodableReply)) throw error;
+      if (!(error instanceof UndecodableResponse)) throw error;
     }
   },
 };

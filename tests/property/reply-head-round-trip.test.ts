@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { HeaderBlock } from "../../src/message/header-block.ts";
-import { Framing, Method, ReplyHead } from "../../src/message/request-head.ts";
-import { encodeInterim, encodeReplyHead, Persistence, replyHeadBound } from "../../src/proto/h1/reply-encoder.ts";
+import { Framing, Method, ResponseHead } from "../../src/message/request-head.ts";
+import {
+  encodeInterim,
+  encodeResponseHead,
+  Persistence,
+  responseHeadBound,
+} from "../../src/proto/h1/response-encoder.ts";
 import { ResponseParser } from "../../src/proto/h1/response-parser.ts";
 
 const DATE = Buffer.from("Sun, 06 Nov 1994 08:49:37 GMT");
@@ -41,8 +46,8 @@ const reply = fc.record({
 type Reply = typeof reply extends fc.Arbitrary<infer T> ? T : never;
 
 /** Answers that may not have a body have none. RFC 9110 §15. */
-function replyHead(init: Reply): ReplyHead {
-  const head = new ReplyHead();
+function replyHead(init: Reply): ResponseHead {
+  const head = new ResponseHead();
   const bodyless = init.isHead || init.status === 204 || init.status === 304;
   head.status = init.status;
   head.giveReason(init.status, init.phrase);
@@ -76,10 +81,10 @@ test("an encoded reply head says what it was made from", () => {
   fc.assert(
     fc.property(reply, (init) => {
       const head = replyHead(init);
-      const bound = replyHeadBound(head);
+      const bound = responseHeadBound(head);
       const out = Buffer.alloc(bound + 64, 0xee);
       const isChunked = head.framing === Framing.Chunked;
-      const end = encodeReplyHead(out, 7, head, isChunked, init.persistence, DATE);
+      const end = encodeResponseHead(out, 7, head, isChunked, init.persistence, DATE);
       expect(end - 7).toBeLessThanOrEqual(bound);
       expect(out.subarray(end).every((byte) => byte === 0xee)).toBe(true);
       const { parser, headers } = read(out.subarray(7, end), init.isHead ? Method.Head : Method.Get);

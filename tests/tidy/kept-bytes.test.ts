@@ -17,7 +17,7 @@ const SHORT: ReadonlySet<string> = new Set([
   // Datagrams, which are counted one by one.
   "src/streams/datagrams.ts",
   // Messages of one piece that has come, and no more: the upstream is held meanwhile.
-  "src/features/transcode/reply-messages.ts",
+  "src/features/transcode/response-messages.ts",
 ]);
 
 function keepsPieces(text: string): boolean {

@@ -50,7 +50,7 @@ export async function runHelp(args: readonly string[], io: CommandIo, commands: 
   const call = startCommand({ ...spec, operands: { usage, min, max } }, args, io);
   if (typeof call === "number") return call;
   const words = call.operands.flatMap((operand) => operand.split(/\s+/)).filter((word) => word !== "");
-  if (call.values.json) return answerJson(words, io, commands);
+  if (call.values.json) return responseJson(words, io, commands);
   const [name = "help", ...more] = words;
   // The one command of two words.
   const isOne = more.length === 0 || (name === "waf" && more.length === 1 && WAF_COMMANDS.has(more[0]!));
@@ -82,7 +82,7 @@ async function answer(words: readonly string[], io: CommandIo, commands: HelpCom
 }
 
 /** What is found, as JSON; without words, the commands. */
-async function answerJson(words: readonly string[], io: CommandIo, { list }: HelpCommands): Promise<number> {
+async function responseJson(words: readonly string[], io: CommandIo, { list }: HelpCommands): Promise<number> {
   const chosen = words.length === 0 ? list : list.filter(([name]) => words.length === 1 && name === words[0]);
   let found: HelpAnswer["found"] = chosen.map(([name, text]) => ({ name, kind: "a command", text }));
   if (found.length === 0) {

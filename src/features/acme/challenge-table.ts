@@ -63,14 +63,14 @@ export class ChallengeReader {
       if (version % 2 !== 0) continue;
       const text = this.lines.latin1Slice(0, Atomics.load(this.head, BYTES));
       if (Atomics.load(this.head, VERSION) !== version) continue;
-      this.answers = answersIn(text);
+      this.answers = responsesIn(text);
       this.version = version;
       return;
     }
   }
 }
 
-function answersIn(text: string): ReadonlyMap<string, string> {
+function responsesIn(text: string): ReadonlyMap<string, string> {
   if (text === "") return new Map();
   return new Map(text.split("\n").map((line) => [line.slice(0, line.indexOf(".")), line]));
 }

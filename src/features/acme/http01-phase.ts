@@ -35,8 +35,8 @@ export class Http01Phase implements Phase, Handler {
    * @param routes number of routes in the routing table, which this one follows
    * @param leaves null if no route has challenges for itself
    */
-  constructor(answers: ChallengeAnswers, routes: number, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
-    this.answers = answers;
+  constructor(responses: ChallengeAnswers, routes: number, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
+    this.answers = responses;
     this.bodies = bodies;
     this.leaves = leaves;
     this.route = challengeRoute(this, routes);
@@ -44,20 +44,20 @@ export class Http01Phase implements Phase, Handler {
 
   run(ex: Exchange): Verdict {
     if (!isChallenge(ex.request) && !spellsChallenge(ex.request)) return Verdict.Next;
-    const reply = this.replyTo(ex.request);
+    const response = this.responseTo(ex.request);
     // What the gateway itself has ordered is answered here all the same.
-    if (reply.status !== 200 && this.leaves?.(ex) === true) return Verdict.Next;
+    if (response.status !== 200 && this.leaves?.(ex) === true) return Verdict.Next;
     ex.route = this.route;
-    if (refuseBody(ex, this.bodies) === Verdict.Next) ex.sink.fixed(ex, reply);
+    if (refuseBody(ex, this.bodies) === Verdict.Next) ex.sink.fixed(ex, response);
     return Verdict.Done;
   }
 
   handle(ex: Exchange): Verdict {
-    ex.sink.fixed(ex, this.replyTo(ex.request));
+    ex.sink.fixed(ex, this.responseTo(ex.request));
     return Verdict.Done;
   }
 
-  private replyTo(request: RequestHead): PrebuiltResponse {
+  private responseTo(request: RequestHead): PrebuiltResponse {
     if (request.method !== Method.Get && request.method !== Method.Head) return WRONG_METHOD;
     const from = request.pathFrom + CHALLENGE_PREFIX.length;
     // Another spelling of the path is none that a certificate authority uses.

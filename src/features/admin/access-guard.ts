@@ -8,7 +8,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { saysForwarded } from "../../proto/h1/claimed-fields.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { isLocalName } from "./local-name.ts";
 import type { Operator } from "./operator.ts";
@@ -145,11 +145,11 @@ function digest(token: string): Buffer {
 
 /** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
 const BEARER = /^bearer +(\S+)$/i;
-const MISNAMED = jsonReply(403, errorBody(403, "not under this host name: internal_api.hosts does not name it"));
-const UNKNOWN = jsonReply(
+const MISNAMED = prebuiltJson(403, errorBody(403, "not under this host name: internal_api.hosts does not name it"));
+const UNKNOWN = prebuiltJson(
   403,
   errorBody(403, "actions need internal_api.token, a user of internal_api.auth, or a caller on this machine"),
 );
-const UNAUTHORIZED = jsonReply(401, errorBody(401, "a bearer token is needed"), [
+const UNAUTHORIZED = prebuiltJson(401, errorBody(401, "a bearer token is needed"), [
   ["WWW-Authenticate", 'Bearer realm="edge"'],
 ]);

@@ -3,9 +3,9 @@ import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 import { CallBody } from "./call-body.ts";
-import { type ControlPort, PendingAnswer } from "./control-handler.ts";
+import { type ControlPort, PendingResponse } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
 
 /** Bytes of the body of any other call by which an operator changes something. */
@@ -49,7 +49,7 @@ export class ActionHandler implements Handler {
     else if (call === null) ex.sink.fixed(ex, MALFORMED);
     else {
       const asked: ActionCall = { operator: this.guard.operatorOf(ex), call };
-      const pending = new PendingAnswer(ex);
+      const pending = new PendingResponse(ex);
       ex.source = pending;
       this.port.ask(this.action, JSON.stringify(asked), (status, type, body) => pending.give(status, type, body));
     }
@@ -64,6 +64,6 @@ function saysJson({ request }: Exchange): boolean {
 }
 
 const JSON_MEDIA = /^application\/json *(;|$)/i;
-const NO_JSON = jsonReply(415, errorBody(415, "the body must be application/json"));
-const MALFORMED = jsonReply(400, errorBody(400, "the body must be a JSON object"));
-const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_ACTION_CALL_BYTES} bytes`));
+const NO_JSON = prebuiltJson(415, errorBody(415, "the body must be application/json"));
+const MALFORMED = prebuiltJson(400, errorBody(400, "the body must be a JSON object"));
+const TOO_LARGE = prebuiltJson(413, errorBody(413, `request body exceeds ${MAX_ACTION_CALL_BYTES} bytes`));

@@ -490,7 +490,7 @@ export const ENDPOINTS = [
 type EndpointQuestion = Exclude<(typeof ENDPOINTS)[number]["question"], null>;
 
 /** Who answers in the control thread: a question without its answerer does not compile. */
-export type EndpointAnswers = Readonly<Record<EndpointQuestion, Answerer>>;
+export type EndpointResponses = Readonly<Record<EndpointQuestion, Answerer>>;
 
 /** Where the built-in endpoints are. */
 export const BUILT_IN_PLACES: readonly BuiltInPlace[] = ENDPOINTS;

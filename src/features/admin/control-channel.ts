@@ -1,7 +1,7 @@
 import type { Takers } from "../../core/message-takers.ts";
 import { errorBody } from "../../core/status.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
-import { JSON_TYPE } from "./built-in-reply.ts";
+import { JSON_TYPE } from "./built-in-response.ts";
 import type { ControlPort } from "./control-handler.ts";
 
 /** A question as it goes to the control thread; it survives structured clone. */
@@ -12,7 +12,7 @@ export interface ControlQuestion {
 }
 
 /** Its response. */
-interface ControlReply {
+interface ControlResponse {
   readonly id: number;
   readonly status: number;
   readonly contentType: string;
@@ -27,14 +27,14 @@ export interface QuestionMessage {
 }
 
 /** From the control thread. */
-interface AnswerMessage {
+interface ResponseMessage {
   readonly kind: "answer";
-  readonly reply: ControlReply;
+  readonly response: ControlResponse;
 }
 
 /** A worker's end: questions go out as messages, answers come back by number, and what stays away too long is given up. */
 export class ControlChannel implements ControlPort, WorkerService<unknown> {
-  readonly onMessage: Takers<AnswerMessage> = { answer: ({ reply }) => this.receive(reply) };
+  readonly onMessage: Takers<ResponseMessage> = { answer: ({ response }) => this.receive(response) };
   private readonly send: (question: ControlQuestion) => void;
   private readonly clock: { readonly nowMs: number };
   private readonly waiting: Map<number, Waiting> = new Map();
@@ -60,11 +60,11 @@ export class ControlChannel implements ControlPort, WorkerService<unknown> {
   }
 
   /** Takes a response from the control thread; one that comes too late is passed over. */
-  receive(reply: ControlReply): void {
-    const one = this.waiting.get(reply.id);
+  receive(response: ControlResponse): void {
+    const one = this.waiting.get(response.id);
     if (one === undefined) return;
-    this.waiting.delete(reply.id);
-    one.answer(reply.status, reply.contentType, reply.body, reply.etag);
+    this.waiting.delete(response.id);
+    one.answer(response.status, response.contentType, response.body, response.etag);
   }
 
   /** Answers 503 to what has waited too long; to be called every second or so. */

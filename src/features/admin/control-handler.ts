@@ -1,7 +1,7 @@
-import { type Exchange, type Handler, type ReplySource, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type ResponseSource, Verdict } from "../../message/exchange.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { NO_STORE } from "./built-in-reply.ts";
+import { NO_STORE } from "./built-in-response.ts";
 
 /** How a worker asks the control thread, where the data is. */
 export interface ControlPort {
@@ -13,7 +13,7 @@ export interface ControlPort {
   ask(
     what: string,
     body: string,
-    answer: (status: number, contentType: string, body: string, etag?: string) => void,
+    response: (status: number, contentType: string, body: string, etag?: string) => void,
   ): void;
 }
 
@@ -36,7 +36,7 @@ export class ControlHandler implements Handler {
 
   handle(ex: Exchange): Verdict {
     if (!this.guard.admits(ex)) return Verdict.Done;
-    const pending = new PendingAnswer(ex);
+    const pending = new PendingResponse(ex);
     ex.source = pending;
     this.port.ask(this.what, this.bodyOf(ex), (status, contentType, body) => pending.give(status, contentType, body));
     return Verdict.Done;
@@ -44,7 +44,7 @@ export class ControlHandler implements Handler {
 }
 
 /** A response on its way. It lets go of the exchange, which is pooled, as soon as one of the two is done with the other. */
-export class PendingAnswer implements ReplySource {
+export class PendingResponse implements ResponseSource {
   private ex: Exchange | null;
 
   constructor(ex: Exchange) {
@@ -56,7 +56,7 @@ export class PendingAnswer implements ReplySource {
     if (ex === null) return;
     const bytes = Buffer.from(body, "utf8");
     const isHead = ex.request.method === Method.Head;
-    const { reply } = ex;
+    const { response: reply } = ex;
     reply.status = status;
     reply.headers.resetOwn();
     reply.headers.add("Content-Type", contentType);

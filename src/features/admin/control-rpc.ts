@@ -1,9 +1,9 @@
 import { SECRET_VALUES } from "../../core/secret-values.ts";
 import { errorBody } from "../../core/status.ts";
-import { JSON_TYPE } from "./built-in-reply.ts";
+import { JSON_TYPE } from "./built-in-response.ts";
 
 /** What the control thread answers. */
-export interface ControlAnswer {
+export interface ControlResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
@@ -12,16 +12,16 @@ export interface ControlAnswer {
 }
 
 /** Answers one kind of question; `body` is what came with it, `worker` is who asks. */
-export type Answerer = (body: string, worker: number) => ControlAnswer | Promise<ControlAnswer>;
+export type Answerer = (body: string, worker: number) => ControlResponse | Promise<ControlResponse>;
 
 /** A JSON response. */
-export function jsonAnswer(status: number, body: unknown): ControlAnswer {
+export function jsonResponse(status: number, body: unknown): ControlResponse {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }
 
 /** A JSON response that says why nothing was done. */
-export function refusalAnswer(status: number, message: string): ControlAnswer {
-  return jsonAnswer(status, errorBody(status, message));
+export function refusalResponse(status: number, message: string): ControlResponse {
+  return jsonResponse(status, errorBody(status, message));
 }
 
 /** The control thread's end of ControlPort: it knows who answers what. */
@@ -36,15 +36,15 @@ export class ControlRpc {
   }
 
   /** Answers a question; never rejects. @param worker who asks */
-  async answer(what: string, body: string, worker = 0): Promise<ControlAnswer> {
+  async answer(what: string, body: string, worker = 0): Promise<ControlResponse> {
     const answerer = this.answerers.get(what);
-    if (answerer === undefined) return jsonAnswer(404, errorBody(404, "no such endpoint"));
+    if (answerer === undefined) return jsonResponse(404, errorBody(404, "no such endpoint"));
     try {
       const given = await answerer(body, worker);
       return { ...given, body: SECRET_VALUES.masked(given.body) };
     } catch (error) {
       this.onError(error, what);
-      return jsonAnswer(500, errorBody(500, "internal error"));
+      return jsonResponse(500, errorBody(500, "internal error"));
     }
   }
 }

@@ -1,7 +1,7 @@
 import { errorBody } from "../../core/status.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 
 /**
  * Whether a request comes from a page of another origin, which cannot make the gateway act: browsers say so in Origin, and
@@ -21,4 +21,4 @@ function valuesOf({ headers }: RequestHead, name: string): string[] {
   return values;
 }
 
-export const FOREIGN: PrebuiltResponse = jsonReply(403, errorBody(403, "not from a page of another origin"));
+export const FOREIGN: PrebuiltResponse = prebuiltJson(403, errorBody(403, "not from a page of another origin"));

@@ -1,7 +1,7 @@
 import type { Takers } from "../../core/message-takers.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 
 /** From the control thread: the process will drain soon, and what asks for its health is to know. */
 interface LeavingMessage {
@@ -26,5 +26,5 @@ export class HealthHandler implements Handler, WorkerService<unknown> {
   }
 }
 
-const OK = jsonReply(200, { status: "ok" });
-const DRAINING = jsonReply(503, { status: "draining" });
+const OK = prebuiltJson(200, { status: "ok" });
+const DRAINING = prebuiltJson(503, { status: "draining" });

@@ -1,6 +1,6 @@
 import { HANDING_OVER } from "../../core/handing-over.ts";
 import { ENDPOINTS } from "./built-in-endpoints.ts";
-import { type Answerer, refusalAnswer } from "./control-rpc.ts";
+import { type Answerer, refusalResponse } from "./control-rpc.ts";
 import { type RouteCall, readsRoute } from "./route-call-handler.ts";
 
 /**
@@ -14,7 +14,7 @@ export function holdChanges(answerers: Map<string, Answerer>, isHandingOver: () 
     const answerer = question === null ? undefined : answerers.get(question);
     if (answerer === undefined || methods.every((method) => method === "GET")) continue;
     answerers.set(question!, (body, worker) =>
-      isHandingOver() && changes(question!, body) ? refusalAnswer(503, HANDING_OVER) : answerer(body, worker),
+      isHandingOver() && changes(question!, body) ? refusalResponse(503, HANDING_OVER) : answerer(body, worker),
     );
   }
   return answerers;

@@ -1,6 +1,6 @@
 import { errorBody } from "../../core/status.ts";
 import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../memory/incident-ring.ts";
-import { type ControlAnswer, jsonAnswer } from "./control-rpc.ts";
+import { type ControlResponse, jsonResponse } from "./control-rpc.ts";
 
 /**
  * Answers `/internal/api/security/incidents?limit=&since=`: the total and the newest incidents first.
@@ -8,14 +8,14 @@ import { type ControlAnswer, jsonAnswer } from "./control-rpc.ts";
  * @param query `limit` from 1 to 1000 (100 when absent), `since` as ISO 8601 or milliseconds since the epoch; what
  *   cannot be read gives 400
  */
-export function incidentAnswer(reader: IncidentReader, query: string): ControlAnswer {
+export function incidentResponse(reader: IncidentReader, query: string): ControlResponse {
   const params = new URLSearchParams(query);
   const limit = readLimit(params.get("limit"));
   if (limit < 0) return refusal(`limit must be a number from 1 to ${INCIDENTS_KEPT}`);
   const sinceMs = readSince(params.get("since"));
   if (Number.isNaN(sinceMs)) return refusal("since must be an ISO 8601 time or milliseconds since the epoch");
   const incidents = reader.recent(limit, sinceMs).map(incidentBody);
-  return jsonAnswer(200, { total_incidents: reader.total(), incidents });
+  return jsonResponse(200, { total_incidents: reader.total(), incidents });
 }
 
 function incidentBody(incident: Incident): object {
@@ -43,8 +43,8 @@ function readSince(text: string | null): number {
   return /^\d{1,16}$/.test(text) ? Number(text) : Date.parse(text);
 }
 
-function refusal(message: string): ControlAnswer {
-  return jsonAnswer(400, errorBody(400, message));
+function refusal(message: string): ControlResponse {
+  return jsonResponse(400, errorBody(400, message));
 }
 
 const DEFAULT_LIMIT = 100;

@@ -1,7 +1,7 @@
 import { reasonOf } from "../../core/status.ts";
 import { VERSION } from "../../core/version.ts";
 import { ENDPOINTS, type EndpointDoc, type EndpointRow } from "./built-in-endpoints.ts";
-import { JSON_TYPE } from "./built-in-reply.ts";
+import { JSON_TYPE } from "./built-in-response.ts";
 import { type EndpointSchema, ERROR_SCHEMA } from "./endpoint-schemas.ts";
 
 /** The built-in endpoints as OpenAPI 3.1, for `/internal/api/openapi.json`. docs/endpoints.md#openapi */

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { reasonOf } from "../../core/status.ts";
-import { type Exchange, ExchangeState, type ReplySink } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink } from "../../message/exchange.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
@@ -20,7 +20,7 @@ interface ProbeResult {
 }
 
 /** Takes the response to a probe, up to a limit, in place of a client. */
-export class ProbeSink implements ReplySink {
+export class ProbeSink implements ResponseSink {
   readonly returnsBytes = true;
   private readonly maxBytes: number;
   private readonly done: (result: ProbeResult) => void;
@@ -39,16 +39,16 @@ export class ProbeSink implements ReplySink {
     this.done = done;
   }
 
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    ex.reply.status = reply.status;
-    for (const [name, value] of reply.fields) this.addHeader(name, value);
-    this.keep(reply.body);
+  fixed(ex: Exchange, response: PrebuiltResponse): void {
+    ex.response.status = response.status;
+    for (const [name, value] of response.fields) this.addHeader(name, value);
+    this.keep(response.body);
     this.finish(ex);
   }
 
   head(ex: Exchange): void {
     ex.state = ExchangeState.Replying;
-    const { headers } = ex.reply;
+    const { headers } = ex.response;
     for (let i = 0; i < headers.count; i++) this.addHeader(headers.nameText(i), headers.valueText(i));
   }
 
@@ -70,7 +70,7 @@ export class ProbeSink implements ReplySink {
   abort(ex: Exchange, fault: Fault): void {
     ex.fault = fault;
     if (ex.state !== ExchangeState.Replying)
-      ex.reply.status = faultRow(fault).status || faultRow(Fault.UpstreamUnavailable).status;
+      ex.response.status = faultRow(fault).status || faultRow(Fault.UpstreamUnavailable).status;
     this.finish(ex);
   }
 
@@ -103,7 +103,7 @@ export class ProbeSink implements ReplySink {
     ex.endedMs = performance.now();
     // The target, the counters and the log are notified of the end of a probe as of that of any request.
     ex.pipeline.onEnd(ex);
-    const { status } = ex.reply;
+    const { status } = ex.response;
     const latency = performance.now() - ex.startedMs;
     this.done({
       status_code: status,

@@ -8,13 +8,13 @@ import {
   type Handler,
   type IdleExchangePorts,
   type Pipeline,
-  type ReplySource,
+  type ResponseSource,
   Verdict,
 } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 import { readProbe } from "./probe-request.ts";
 import { ProbeSink } from "./probe-sink.ts";
 
@@ -56,7 +56,7 @@ export class ProxyTestHandler implements Handler {
 }
 
 /** One call, from its body to its response. It lets go of the caller's exchange, which is pooled, when either is done. */
-class ProxyTestCall implements BodySink, ReplySource {
+class ProxyTestCall implements BodySink, ResponseSource {
   private readonly ports: ProbePorts;
   private caller: Exchange | null;
   private probe: Exchange | null = null;
@@ -107,7 +107,7 @@ class ProxyTestCall implements BodySink, ReplySource {
 
   private refuse(ex: Exchange, status: number, message: string): void {
     this.caller = null;
-    ex.sink.fixed(ex, jsonReply(status, errorBody(status, message)));
+    ex.sink.fixed(ex, prebuiltJson(status, errorBody(status, message)));
   }
 
   private send(ex: Exchange, head: Buffer, canonicalPath: string): void {
@@ -130,7 +130,7 @@ class ProxyTestCall implements BodySink, ReplySource {
       const { caller } = this;
       this.caller = null;
       this.probe = null;
-      caller?.sink.fixed(caller, jsonReply(200, result));
+      caller?.sink.fixed(caller, prebuiltJson(200, result));
     });
     const pipeline = this.ports.pipeline();
     probe.open(sink, this.ports.idle.flow, proberOf(ex), pipeline);
@@ -148,4 +148,4 @@ function proberOf({ client, clientIp }: Exchange): ClientPeer {
   return new ClientPeer(client.socketAddress, client.tls, client.localPort, told);
 }
 
-const TOO_LARGE = jsonReply(400, errorBody(400, "Request body exceeds maximum allowed size of 64KB"));
+const TOO_LARGE = prebuiltJson(400, errorBody(400, "Request body exceeds maximum allowed size of 64KB"));

@@ -3,9 +3,9 @@ import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { PurgeOrder, PurgeScope } from "../../message/purge-order.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
+import { JSON_TYPE, prebuiltJson } from "./built-in-response.ts";
 import { CallBody } from "./call-body.ts";
-import { PendingAnswer } from "./control-handler.ts";
+import { PendingResponse } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
 
 /** Bytes of the body of a purge call. */
@@ -54,7 +54,7 @@ export class PurgeHandler implements Handler {
     else if (order === null) ex.sink.fixed(ex, MALFORMED);
     else {
       const operator = this.guard.operatorOf(ex);
-      const pending = new PendingAnswer(ex);
+      const pending = new PendingResponse(ex);
       ex.source = pending;
       purge(order, (purged) => {
         this.onPurged(operator, order, purged);
@@ -96,9 +96,9 @@ const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)(\/\S*)?$/i;
 const ASCII = /^[\x21-\x7e]+$/;
 /** What can be a name in Cache-Tag or Surrogate-Key. */
 const TAG = /^[\x20-\x7e]+$/;
-const CACHE_OFF = jsonReply(404, errorBody(404, "the cache is off"));
-const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_PURGE_CALL_BYTES} bytes`));
-const MALFORMED = jsonReply(
+const CACHE_OFF = prebuiltJson(404, errorBody(404, "the cache is off"));
+const TOO_LARGE = prebuiltJson(413, errorBody(413, `request body exceeds ${MAX_PURGE_CALL_BYTES} bytes`));
+const MALFORMED = prebuiltJson(
   400,
   errorBody(400, 'one of {"url": "…"}, {"prefix": "…"}, {"tag": "…"}, {"tags": ["…"]} and {"all": true} is needed'),
 );

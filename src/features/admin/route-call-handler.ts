@@ -4,9 +4,9 @@ import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts"
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { methodName } from "../../message/request-head.ts";
 import type { AccessGuard } from "./access-guard.ts";
-import { jsonReply } from "./built-in-reply.ts";
+import { prebuiltJson } from "./built-in-response.ts";
 import { CallBody } from "./call-body.ts";
-import { type ControlPort, PendingAnswer, queryOf } from "./control-handler.ts";
+import { type ControlPort, PendingResponse, queryOf } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
 
 /** A call for a route of the API, as JSON for the control thread. */
@@ -78,9 +78,9 @@ export class RouteCallHandler implements Handler {
       wantsYaml: headers.valueOf(HeaderId.Accept).toLowerCase().includes("yaml"),
       text,
     };
-    const pending = new PendingAnswer(ex);
+    const pending = new PendingResponse(ex);
     ex.source = pending;
-    this.port.ask("config-route", JSON.stringify(asked), (...answer) => pending.give(...answer));
+    this.port.ask("config-route", JSON.stringify(asked), (...response) => pending.give(...response));
   }
 }
 
@@ -91,7 +91,7 @@ function conditionIn(headers: HeaderBlock, id: HeaderId): string {
 
 /** A refusal before the control thread sees the call. */
 function refusal(status: number, message: string) {
-  return jsonReply(status, { ...errorBody(status, message), faults: [message] });
+  return prebuiltJson(status, { ...errorBody(status, message), faults: [message] });
 }
 
 /** Names of routes; no path and no file name can be made of one. */

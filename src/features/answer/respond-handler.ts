@@ -10,7 +10,7 @@ import { Template, type TemplateMode } from "../../proto/template/template.ts";
 import { contextsOf } from "../../proto/template/text-contexts.ts";
 
 /** What every request of a route is answered with. */
-export interface FixedAnswer {
+export interface FixedResponse {
   readonly status: number;
   /** A template, or the bytes of a file. */
   readonly body: Template | Uint8Array;
@@ -19,7 +19,7 @@ export interface FixedAnswer {
 }
 
 /** The handler of a response. docs/answers.md#responses */
-export function respondHandler({ status, body, contentType }: FixedAnswer, clock: Clock): Handler {
+export function respondHandler({ status, body, contentType }: FixedResponse, clock: Clock): Handler {
   const fields = contentType === "" ? [] : [["Content-Type", contentType] as const];
   if (body instanceof Uint8Array) return constantHandler(status, fields, body, clock);
   if (body.isLiteral) return constantHandler(status, fields, Buffer.from(body.literals[0]!, "utf8"), clock);

@@ -73,9 +73,9 @@ export class AnyMethod implements AuthMethod {
 
 /** What a client gets whom none lets in. */
 function refusalOf({ methods, refusals }: Question): Refusal {
-  const own = refusals.findLast(({ reply }) => reply !== undefined);
+  const own = refusals.findLast(({ response }) => response !== undefined);
   const challenges = refusals.map((one, i) =>
-    one.reply === undefined && one.status !== 401 ? "" : (one.challenge ?? methods[i]!.challenge),
+    one.response === undefined && one.status !== 401 ? "" : (one.challenge ?? methods[i]!.challenge),
   );
   if (own !== undefined) return own.status === 401 ? withChallenges(own, challenges) : own;
   const found = [429, 503, 401].map((status) => refusals.find((one) => one.status === status)).find(Boolean);
@@ -86,9 +86,9 @@ function refusalOf({ methods, refusals }: Question): Refusal {
 
 /** What a method answers itself leaves the other methods a chance. */
 function withChallenges(judgement: Refusal, challenges: readonly string[]): Refusal {
-  const reply = judgement.reply!;
+  const response = judgement.response!;
   const more = challenges.filter((one) => one !== "").map((one) => ["WWW-Authenticate", one] as const);
-  return { ...judgement, reply: reply.with([...reply.fields, ...more]) };
+  return { ...judgement, response: response.with([...response.fields, ...more]) };
 }
 
 /** One a line. */

@@ -91,12 +91,12 @@ export class AuthPhase implements Phase {
       if (judgement.kind === "in") this.letIn(ex, method, judgement.identity);
       return Verdict.Next;
     }
-    const refusal = judgement.kind === "own" ? refusedWith(judgement.reply) : judgement;
-    const { status, reply, reason, challenge, retryAfterS } = refusal;
+    const refusal = judgement.kind === "own" ? refusedWith(judgement.response) : judgement;
+    const { status, response, reason, challenge, retryAfterS } = refusal;
     if (judgement.kind === "refused" || status >= 400)
       this.listener.onUnauthenticated(ex, method.name, status, reason ?? "");
-    if (reply !== undefined) {
-      ex.sink.fixed(ex, reply);
+    if (response !== undefined) {
+      ex.sink.fixed(ex, response);
       return Verdict.Done;
     }
     ex.detail = status === 429 ? String(retryAfterS ?? 1) : (challenge ?? method.challenge);
@@ -115,7 +115,7 @@ export class AuthPhase implements Phase {
     }
     for (const [name, value] of this.sound(ex, method, identity.fields)) headers.add(name, value);
     const responseFields = this.sound(ex, method, identity.responseFields);
-    if (responseFields.length > 0) ex.reply.addExtra(new ExtraFields(responseFields));
+    if (responseFields.length > 0) ex.response.addExtra(new ExtraFields(responseFields));
   }
 
   /** Fields whose values may be one: what is left of any other could be another user's. RFC 9110 §5.5 */

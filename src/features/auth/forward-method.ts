@@ -124,8 +124,8 @@ export class ForwardMethod implements AuthMethod {
     this.calls.set(ex, pending);
     this.shares.take(client);
     pending.call.start(ex, {
-      onReply: (reply) => {
-        if (this.isOver(ex, pending)) later(this.judgementOf(reply, key));
+      onResponse: (response) => {
+        if (this.isOver(ex, pending)) later(this.judgementOf(response, key));
       },
       onFailed: (reason) => {
         if (this.isOver(ex, pending)) later(this.failed(reason));
@@ -147,11 +147,11 @@ export class ForwardMethod implements AuthMethod {
     return this.calls.delete(ex);
   }
 
-  private judgementOf(reply: ServiceReply, key: string): Judgement {
-    const { status, fields, body } = reply;
-    this.outage.noteReply();
+  private judgementOf(response: ServiceReply, key: string): Judgement {
+    const { status, fields, body } = response;
+    this.outage.noteResponse();
     if (isSuccess(status)) {
-      const identity = this.identityOf(reply);
+      const identity = this.identityOf(response);
       // A cookie is for the client that came.
       if (key !== "" && identity.responseFields.length === 0) this.remember(key, identity);
       return letIn(identity);
@@ -231,7 +231,7 @@ class Outage {
     return false;
   }
 
-  noteReply(): void {
+  noteResponse(): void {
     this.failures = 0;
   }
 

@@ -18,7 +18,7 @@ export interface LeftAlone {
 /** The response at a path of the method's own, a sign-in or a sign-out: no other method is asked. With an error it counts as a refusal. */
 interface OwnResponse {
   readonly kind: "own";
-  readonly reply: PrebuiltResponse;
+  readonly response: PrebuiltResponse;
 }
 
 /** It gets no further. */
@@ -36,7 +36,7 @@ export interface Refusal {
   /** With 429: seconds after which the client may come again. */
   readonly retryAfterS?: number;
   /** What the client gets in the place of the gateway's own refusal: a redirect, a page, an authentication service's response. */
-  readonly reply?: PrebuiltResponse;
+  readonly response?: PrebuiltResponse;
 }
 
 /** Lets a request in. */
@@ -45,8 +45,8 @@ export function letIn(identity: AuthIdentity): LetIn {
 }
 
 /** Refuses a request with a response of the method's own. */
-export function refusedWith(reply: PrebuiltResponse): Refusal {
-  return { kind: "refused", status: reply.status, reply };
+export function refusedWith(response: PrebuiltResponse): Refusal {
+  return { kind: "refused", status: response.status, response };
 }
 
 export const LEFT_ALONE: LeftAlone = { kind: "alone" };

@@ -6,7 +6,7 @@ import {
   Exchange,
   ExchangeState,
   type IdleExchangePorts,
-  type ReplySink,
+  type ResponseSink,
   type Upstream,
   type UpstreamCaller,
 } from "../../message/exchange.ts";
@@ -15,7 +15,7 @@ import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { NowMs, TunnelEnd } from "../../message/ports.ts";
 import type { Method } from "../../message/request-head.ts";
 import type { UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
-import { dropTable } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/response-encoder.ts";
 import type { ServiceRequest } from "./service-request.ts";
 
 /** Bytes of the body of an authentication service's response: a longer one is none. */
@@ -32,7 +32,7 @@ export interface ServiceReply {
 
 /** Who is told how a call ended: once, later. */
 interface CallListener {
-  onReply(reply: ServiceReply): void;
+  onResponse(response: ServiceReply): void;
   /** There is no response that could be used. */
   onFailed(reason: Fault | "timeout" | "body"): void;
 }
@@ -57,7 +57,7 @@ export interface CallSettings {
 }
 
 /** One question to an authentication service, over its pool: no body goes, and a bounded one comes. */
-export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
+export class ServiceCall implements ResponseSink, UpstreamCaller, TimerOwner {
   readonly returnsBytes = true;
   readonly times: UpstreamTimes;
   private readonly settings: CallSettings;
@@ -65,7 +65,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   private asking: Exchange;
   private listener: CallListener;
   private readonly timer: TimerNode = new TimerNode(this);
-  private reply: ServiceReply | null = null;
+  private response: ServiceReply | null = null;
   private readonly kept: KeptBytes = new KeptBytes();
   private bytes = 0;
   private isSettled = false;
@@ -85,7 +85,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     const { idle, upstream, wheel, turn, timeoutMs } = settings;
     this.asking = asking;
     this.listener = listener;
-    this.reply = null;
+    this.response = null;
     this.bytes = 0;
     this.isSettled = false;
     this.isRepeated = false;
@@ -122,14 +122,14 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  onReplyHead(own: Exchange): void {
-    const { status } = own.reply;
+  onResponseHead(own: Exchange): void {
+    const { status } = own.response;
     own.state = ExchangeState.Replying;
     const { wanted, wantsBody } = this.settings;
     const isWhole = wantsBody(status);
-    this.reply = { status, fields: isWhole ? fieldsOf(own) : fieldsNamed(own, wanted), body: NO_BODY };
+    this.response = { status, fields: isWhole ? fieldsOf(own) : fieldsNamed(own, wanted), body: NO_BODY };
     // The rest is read all the same, so that the connection can be used again.
-    if (!isWhole) this.settle(this.reply);
+    if (!isWhole) this.settle(this.response);
   }
 
   body(own: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -142,8 +142,8 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   }
 
   end(): void {
-    const { reply } = this;
-    if (reply !== null) this.settle({ ...reply, body: this.kept.takeWhole() });
+    const { response } = this;
+    if (response !== null) this.settle({ ...response, body: this.kept.takeWhole() });
     this.finish();
   }
 
@@ -189,12 +189,12 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
 
   // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  private settle(reply: ServiceReply): void {
+  private settle(response: ServiceReply): void {
     if (this.isSettled) return;
     this.isSettled = true;
     const { listener } = this;
     // Once what is under way on the service's connection is done, and as a turn of its own.
-    queueMicrotask(() => listener.onReply(reply));
+    queueMicrotask(() => listener.onResponse(response));
   }
 
   private fail(reason: Fault | "timeout" | "body"): void {
@@ -226,7 +226,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
 }
 
 /** Without what belongs to the connection and to the body's framing, and what the gateway says itself. */
-function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
+function fieldsOf({ response: { headers } }: Exchange): [string, string][] {
   const fields: [string, string][] = [];
   for (let i = 0; i < headers.count; i++) {
     if (DROPPED[headers.ids[i]!] !== 1) fields.push([headers.nameText(i), headers.valueText(i)]);
@@ -234,7 +234,7 @@ function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
   return fields;
 }
 
-function fieldsNamed({ reply: { headers } }: Exchange, names: readonly Uint8Array[]): [string, string][] {
+function fieldsNamed({ response: { headers } }: Exchange, names: readonly Uint8Array[]): [string, string][] {
   const fields: [string, string][] = [];
   for (let i = 0; i < headers.count; i++) {
     if (DROPPED[headers.ids[i]!] === 1) continue;
@@ -243,6 +243,6 @@ function fieldsNamed({ reply: { headers } }: Exchange, names: readonly Uint8Arra
   return fields;
 }
 
-const NO_LISTENER: CallListener = { onReply() {}, onFailed() {} };
+const NO_LISTENER: CallListener = { onResponse() {}, onFailed() {} };
 const NO_BODY = Buffer.alloc(0);
 const DROPPED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Date, HeaderId.Server, HeaderId.XRequestId]);

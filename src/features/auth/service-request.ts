@@ -6,7 +6,7 @@ import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS, isFolded } from "../../proto/h1/claimed-fields.ts";
-import { copyFields, dropTable } from "../../proto/h1/reply-encoder.ts";
+import { copyFields, dropTable } from "../../proto/h1/response-encoder.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 
 /** What every server behind the gateway is told of a request, wherever it is sent. */

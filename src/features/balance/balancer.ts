@@ -19,9 +19,9 @@ export class SingleTarget implements TargetChoice {
   readonly answers?: AnswerMark;
   private readonly target: BalancedTarget;
 
-  constructor(target: BalancedTarget, answers: AnswerMark | null) {
+  constructor(target: BalancedTarget, responses: AnswerMark | null) {
     this.target = target;
-    if (answers !== null) this.answers = answers;
+    if (responses !== null) this.answers = responses;
   }
 
   choose(ex: Exchange): BalancedTarget | null {
@@ -42,8 +42,8 @@ export class Balancer implements TargetChoice {
   private readonly primary: Policy;
   private readonly backup: Policy;
 
-  constructor(targets: readonly BalancedTarget[], primary: Policy, backup: Policy, answers: AnswerMark | null) {
-    if (answers !== null) this.answers = answers;
+  constructor(targets: readonly BalancedTarget[], primary: Policy, backup: Policy, responses: AnswerMark | null) {
+    if (responses !== null) this.answers = responses;
     this.all = new AllInTurn(targets);
     this.primary = primary;
     this.backup = backup;

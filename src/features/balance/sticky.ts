@@ -58,7 +58,7 @@ export class StickyCookie implements AnswerMark {
     const answering = ex.attempt.target as BalancedTarget;
     if (this.targetOf(ex) === answering) return;
     const { clear, secure } = this.marks.get(answering)!;
-    ex.reply.addExtra(requestScheme(ex) === "https" ? secure : clear);
+    ex.response.addExtra(requestScheme(ex) === "https" ? secure : clear);
   }
 }
 

@@ -35,7 +35,7 @@ export class TalliedTarget extends LimitedTarget {
 
   override onOver(ex: Exchange): void {
     // At its head it was good.
-    if (!this.bad.delete(ex) && ex.reply.status >= 100 && endsBadly(ex)) this.tally.failed();
+    if (!this.bad.delete(ex) && ex.response.status >= 100 && endsBadly(ex)) this.tally.failed();
     super.onOver(ex);
   }
 

@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseTap, Verdict } from "../../message/exchange.ts";
 
 /** Who knows the bans. */
 export interface BanJudge {
@@ -14,7 +14,7 @@ export interface BanJudge {
  * Refuses requests of banned clients whose connections are open: those behind trusted proxies, whose addresses only fields tell, and those
  * that were banned meanwhile. As a tap it counts refusals by firewall and path guard. docs/bans.md
  */
-export class BanPhase implements Phase, ReplyTap {
+export class BanPhase implements Phase, ResponseTap {
   readonly name = "bans";
   private readonly bans: BanJudge;
 

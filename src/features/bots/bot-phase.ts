@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, ExchangeState, type Phase, type ReplySource, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type Phase, type ResponseSource, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
@@ -113,7 +113,7 @@ export class BotPhase implements Phase {
     const standing = this.parts.tokens.judge(ex, rules, this.parts.clock.nowMs);
     if (standing.is === "passed") return Verdict.Next;
     if (standing.is === "solved") {
-      ex.reply.addExtra(passFields(standing.pass, rules.ttlMs, requestScheme(ex) === "https"));
+      ex.response.addExtra(passFields(standing.pass, rules.ttlMs, requestScheme(ex) === "https"));
       this.parts.listener.onBotSolved(ex);
       return Verdict.Next;
     }
@@ -178,9 +178,9 @@ function reasonFor(ex: Exchange, rules: BotRules, facts: AgentFacts, ja4: string
 }
 
 /** An exchange that waits for name servers. Its end ends the wait. */
-class CrawlerWait implements ReplySource {
+class CrawlerWait implements ResponseSource {
   private readonly ex: Exchange;
-  private readonly clientSource: ReplySource;
+  private readonly clientSource: ResponseSource;
   private isOver = false;
 
   constructor(ex: Exchange) {

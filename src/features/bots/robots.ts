@@ -14,18 +14,18 @@ interface RobotsSettings {
 /** Serves `/robots.txt`. RFC 9309, docs/bots.md#robotstxt */
 export class RobotsHandler implements Handler {
   readonly name = "robots";
-  private readonly reply: PrebuiltResponse;
+  private readonly response: PrebuiltResponse;
 
   constructor(settings: RobotsSettings) {
     const fields = [
       ["Content-Type", "text/plain; charset=utf-8"],
       ["Cache-Control", "public, max-age=3600"],
     ] as const;
-    this.reply = new PrebuiltResponse(200, fields, Buffer.from(robotsText(settings), "latin1"));
+    this.response = new PrebuiltResponse(200, fields, Buffer.from(robotsText(settings), "latin1"));
   }
 
   handle(ex: Exchange): Verdict {
-    ex.sink.fixed(ex, this.reply);
+    ex.sink.fixed(ex, this.response);
     return Verdict.Done;
   }
 }

@@ -2,7 +2,7 @@ import { equalsLower, latin1, sliceText } from "../../core/bytes.ts";
 import { CacheNote } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import { Framing, Method, type ReplyHead, type RequestHead } from "../../message/request-head.ts";
+import { Framing, Method, type RequestHead, type ResponseHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import type { CacheTimes } from "./cache-times.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
@@ -29,19 +29,24 @@ export interface Terms {
  * docs/security.md#cache-and-identity
  * @returns null when it may not: `ex.cacheNote` says why
  */
-export function admit(ex: Exchange, reply: ReplyHead, policy: CachePolicy, times: CacheTimes): Terms | null {
-  const directives = responseDirectives(reply.headers);
-  ex.cacheNote = obstacleOf(ex, reply, policy, directives);
+export function admit(ex: Exchange, response: ResponseHead, policy: CachePolicy, times: CacheTimes): Terms | null {
+  const directives = responseDirectives(response.headers);
+  ex.cacheNote = obstacleOf(ex, response, policy, directives);
   if (ex.cacheNote !== CacheNote.None) return null;
-  const freshMs = freshForMs(reply.headers, directives, policy.defaultTtlMs, times.clock.nowMs);
-  if (freshMs > 0) return termsOf(reply, directives, policy, times.ages.nowMs + freshMs);
+  const freshMs = freshForMs(response.headers, directives, policy.defaultTtlMs, times.clock.nowMs);
+  if (freshMs > 0) return termsOf(response, directives, policy, times.ages.nowMs + freshMs);
   ex.cacheNote = CacheNote.NotFresh;
   return null;
 }
 
 /** What is in the way of storing a response, whatever its freshness. */
-function obstacleOf(ex: Exchange, reply: ReplyHead, policy: CachePolicy, directives: ResponseDirectives): CacheNote {
-  const { headers, status } = reply;
+function obstacleOf(
+  ex: Exchange,
+  response: ResponseHead,
+  policy: CachePolicy,
+  directives: ResponseDirectives,
+): CacheNote {
+  const { headers, status } = response;
   if (status !== 200 && status !== 301 && status !== 404) return CacheNote.Status;
   if (directives.noStore) return CacheNote.NoStore;
   if (directives.noCache) return CacheNote.NoCache;
@@ -51,8 +56,8 @@ function obstacleOf(ex: Exchange, reply: ReplyHead, policy: CachePolicy, directi
   const shared = sharedFlags(directives);
   if (!isEnough(shared, sharingNeeded(ex, policy))) return CacheNote.Identity;
   if (!isEnough(shared, sharingNeededFor(headers, policy))) return CacheNote.SetCookie;
-  if (status === 301 && pointsToItself(ex.request, reply)) return CacheNote.SameRedirect;
-  return lengthObstacleOf(ex.request, reply, policy, directives);
+  if (status === 301 && pointsToItself(ex.request, response)) return CacheNote.SameRedirect;
+  return lengthObstacleOf(ex.request, response, policy, directives);
 }
 
 /**
@@ -62,17 +67,17 @@ function obstacleOf(ex: Exchange, reply: ReplyHead, policy: CachePolicy, directi
  */
 function lengthObstacleOf(
   request: RequestHead,
-  reply: ReplyHead,
+  response: ResponseHead,
   policy: CachePolicy,
   directives: ResponseDirectives,
 ): CacheNote {
-  if (reply.framing === Framing.Chunked && request.method === Method.Get) {
-    return saysFreshness(reply.headers, directives) ? CacheNote.None : CacheNote.NoLength;
+  if (response.framing === Framing.Chunked && request.method === Method.Get) {
+    return saysFreshness(response.headers, directives) ? CacheNote.None : CacheNote.NoLength;
   }
-  const isKnown = request.method === Method.Head ? reply.lengthWithoutBody : reply.framing === Framing.Length;
-  if (!isKnown) return reply.framing === Framing.None ? CacheNote.Empty : CacheNote.NoLength;
-  if (reply.contentLength === 0) return CacheNote.Empty;
-  return reply.contentLength > policy.maxPayloadBytes ? CacheNote.TooLarge : CacheNote.None;
+  const isKnown = request.method === Method.Head ? response.lengthWithoutBody : response.framing === Framing.Length;
+  if (!isKnown) return response.framing === Framing.None ? CacheNote.Empty : CacheNote.NoLength;
+  if (response.contentLength === 0) return CacheNote.Empty;
+  return response.contentLength > policy.maxPayloadBytes ? CacheNote.TooLarge : CacheNote.None;
 }
 
 /** Whether a response that says this may go to a request which needs that. */
@@ -81,7 +86,7 @@ export function isEnough(flags: number, needed: number): boolean {
 }
 
 function termsOf(
-  { headers, fromUpstream }: ReplyHead,
+  { headers, fromUpstream }: ResponseHead,
   directives: ResponseDirectives,
   policy: CachePolicy,
   freshUntilMs: number,
@@ -141,8 +146,8 @@ function variesOtherwise(headers: HeaderBlock, rules: KeyRules | null): boolean 
  * Whether a redirect leads back to the same resource by another scheme. The key has no scheme: stored, it would send those
  * round in circles who come by that scheme.
  */
-function pointsToItself(request: RequestHead, reply: ReplyHead): boolean {
-  const location = ABSOLUTE.exec(reply.headers.valueOf(HeaderId.Location));
+function pointsToItself(request: RequestHead, response: ResponseHead): boolean {
+  const location = ABSOLUTE.exec(response.headers.valueOf(HeaderId.Location));
   if (location === null) return false;
   const target = request.text(request.pathFrom, request.queryTo);
   return hostOf(location[1]!) === hostOf(request.authority()) && rooted(location[2]!) === rooted(target);

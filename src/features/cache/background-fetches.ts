@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { ReplyHead } from "../../message/request-head.ts";
+import type { ResponseHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink, MAX_STALE_DRAIN_BYTES } from "./fetch-sink.ts";
@@ -57,7 +57,7 @@ export class BackgroundFetches {
 }
 
 /** Receives the head of a response. */
-type OnHead = (reply: ReplyHead) => void;
+type OnHead = (response: ResponseHead) => void;
 
 /** Takes the body of a response that is not stored, and gives a long one up: it is of no use. */
 class ShortDrainSink extends UnattendedSink {
@@ -70,7 +70,7 @@ class ShortDrainSink extends UnattendedSink {
   }
 
   override head(ex: Exchange): void {
-    this.onHead?.(ex.reply);
+    this.onHead?.(ex.response);
     super.head(ex);
   }
 

@@ -3,13 +3,13 @@ import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, Method, ReplyHead, type RequestHead } from "../../message/request-head.ts";
+import { Framing, Method, type RequestHead, ResponseHead } from "../../message/request-head.ts";
 import type { RequestKeys } from "./request-keys.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
-import type { StoredAnswers } from "./stored-answers.ts";
 import type { StoredHeads } from "./stored-head.ts";
+import type { StoredResponses } from "./stored-responses.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
 
 interface StoredResponse {
@@ -22,13 +22,13 @@ export class CacheFetches {
   readonly store: CacheStore;
   readonly heads: StoredHeads;
   readonly keys: RequestKeys;
-  readonly answers: StoredAnswers;
+  readonly answers: StoredResponses;
   readonly clock: Clock;
   readonly ages: NowMs;
   readonly idle: IdleExchangePorts;
   private readonly unstorable: UnstorableKeys;
   private readonly onEnded: (fill: number) => void;
-  private readonly merged: ReplyHead = new ReplyHead();
+  private readonly merged: ResponseHead = new ResponseHead();
   private readonly cursor: BlockCursor;
   /** The entries that prebuilt responses were found to be; weakly, for a file that changes gets another response. */
   private readonly stored: WeakMap<PrebuiltResponse, StoredResponse> = new WeakMap();
@@ -74,7 +74,7 @@ export class CacheFetches {
   }
 
   /** The head of a pinned entry, as it would be sent; it holds until the next is asked for. */
-  storedHead(slot: number): ReplyHead {
+  storedHead(slot: number): ResponseHead {
     const { merged } = this;
     const { words, times } = this.store.memory;
     const at = this.store.memory.at(slot);
@@ -122,9 +122,9 @@ export class CacheFetches {
     this.stored.set(response, { slot, generation: this.store.generationOf(slot) });
   }
 
-  /** Puts what a prebuilt response says into `ex.reply`, so that it can be judged and stored like any other. */
+  /** Puts what a prebuilt response says into `ex.response`, so that it can be judged and stored like any other. */
   describeFixed(ex: Exchange, { status, fields, body }: PrebuiltResponse): void {
-    const { reply, request } = ex;
+    const { response: reply, request } = ex;
     reply.withoutBody = request.method === Method.Head;
     reply.lengthWithoutBody = reply.withoutBody;
     reply.status = status;

@@ -7,7 +7,7 @@ import type { BackgroundFetches } from "./background-fetches.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { ConfirmingSink } from "./confirming-sink.ts";
 import { type RequestDirectives, requestDirectives } from "./directives.ts";
-import { type DiskAnswer, type DiskReads, isOfUse, OnDisk } from "./disk-reads.ts";
+import { type DiskReads, type DiskResponse, isOfUse, OnDisk } from "./disk-reads.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
@@ -163,7 +163,7 @@ export class CachePhase implements Phase {
   }
 
   /** Whether what is not in memory is on disk, and comes from there. */
-  private readDisk(key: CacheKey, known: CacheFetch | null, needed: number): DiskAnswer | null {
+  private readDisk(key: CacheKey, known: CacheFetch | null, needed: number): DiskResponse | null {
     const { disk, fetches } = this.parts;
     if (disk === null) return null;
     const { nowMs } = fetches.ages;

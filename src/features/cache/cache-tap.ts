@@ -1,5 +1,5 @@
 import { CACHE_NOTE_NAMES, CacheNote, CacheResult } from "../../message/cache-result.ts";
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -22,7 +22,7 @@ export interface CacheCounter {
  * Says on every response that passed the cache what the cache did (docs/cache.md#hits, RFC 9211), lets methods that
  * change a resource take its stored responses out, and gives back what the cache holds for an exchange when that is over.
  */
-export class CacheTap implements ReplyTap {
+export class CacheTap implements ResponseTap {
   readonly name = "cacheStore";
   private readonly store: CacheStore;
   private readonly keys: RequestKeys;
@@ -52,9 +52,9 @@ export class CacheTap implements ReplyTap {
     const result = ex.cacheResult;
     // A hit has its fields already.
     if (result === CacheResult.None || result >= CacheResult.Stale) return;
-    const { headers, status } = ex.reply;
+    const { headers, status } = ex.response;
     for (const id of OWN_FIELDS) headers.removeAll(id);
-    ex.reply.addExtra(this.fieldsFor(ex));
+    ex.response.addExtra(this.fieldsFor(ex));
     if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
   }
 
@@ -64,7 +64,7 @@ export class CacheTap implements ReplyTap {
 
   onFixed(ex: Exchange, _reply: PrebuiltResponse): void {
     if (ex.cacheResult === CacheResult.None) return;
-    ex.reply.addExtra(this.fieldsFor(ex));
+    ex.response.addExtra(this.fieldsFor(ex));
   }
 
   onEnd(ex: Exchange): void {
@@ -84,7 +84,7 @@ export class CacheTap implements ReplyTap {
   private invalidate(ex: Exchange): void {
     this.takeOut(this.keys.of(ex));
     for (const id of [HeaderId.Location, HeaderId.ContentLocation]) {
-      const named = ex.reply.headers.valueOf(id);
+      const named = ex.response.headers.valueOf(id);
       if (named !== "") this.invalidateNamed(ex, named);
     }
   }

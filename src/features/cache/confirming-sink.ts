@@ -1,12 +1,12 @@
 import type { Fault } from "../../core/fault.ts";
 import { CacheResult } from "../../message/cache-result.ts";
-import type { Exchange, ReplySink } from "../../message/exchange.ts";
+import type { Exchange, ResponseSink } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { ReplyHead } from "../../message/request-head.ts";
+import type { ResponseHead } from "../../message/request-head.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
@@ -24,7 +24,7 @@ export class ConfirmingSink extends PassingSink implements Held {
   private entry: number;
 
   /** @param entry what is stored, pinned by the caller */
-  constructor(fetches: CacheFetches, policy: CachePolicy, inner: ReplySink, entry: number) {
+  constructor(fetches: CacheFetches, policy: CachePolicy, inner: ResponseSink, entry: number) {
     super(inner);
     this.fetches = fetches;
     this.policy = policy;
@@ -36,19 +36,19 @@ export class ConfirmingSink extends PassingSink implements Held {
   }
 
   override head(ex: Exchange): void {
-    if (this.isStored(ex.reply)) {
+    if (this.isStored(ex.response)) {
       this.hit(ex);
-      const { headers } = ex.reply;
+      const { headers } = ex.response;
       headers.add("X-Cache", "HIT");
       headers.add("Cache-Status", "edge; hit");
     } else this.miss(ex);
     this.inner.head(ex);
   }
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    if (this.isStoredFixed(ex, reply)) this.hit(ex);
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    if (this.isStoredFixed(ex, response)) this.hit(ex);
     else this.miss(ex);
-    this.inner.fixed(ex, reply);
+    this.inner.fixed(ex, response);
   }
 
   override abort(ex: Exchange, fault: Fault): void {
@@ -67,24 +67,24 @@ export class ConfirmingSink extends PassingSink implements Held {
     this.entry = -1;
   }
 
-  private isStored(reply: ReplyHead): boolean {
-    return isSame(this.fetches.storedHead(this.entry), reply);
+  private isStored(response: ResponseHead): boolean {
+    return isSame(this.fetches.storedHead(this.entry), response);
   }
 
   /** The same of a prebuilt response, which is compared once. */
-  private isStoredFixed(ex: Exchange, reply: PrebuiltResponse): boolean {
+  private isStoredFixed(ex: Exchange, response: PrebuiltResponse): boolean {
     const { fetches, entry } = this;
-    if (fetches.isStoredResponse(entry, reply)) return true;
-    fetches.describeFixed(ex, reply);
-    const isStored = this.isStored(ex.reply);
-    if (isStored) fetches.noteStoredResponse(entry, reply);
+    if (fetches.isStoredResponse(entry, response)) return true;
+    fetches.describeFixed(ex, response);
+    const isStored = this.isStored(ex.response);
+    if (isStored) fetches.noteStoredResponse(entry, response);
     return isStored;
   }
 
   private hit(ex: Exchange): void {
     const { store, ages } = this.fetches;
     const ageMs = ages.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
-    ex.reply.addExtra(ageFields(Math.max(0, Math.floor(ageMs / 1000))));
+    ex.response.addExtra(ageFields(Math.max(0, Math.floor(ageMs / 1000))));
     ex.cacheResult = CacheResult.Hit;
     this.release();
   }
@@ -107,7 +107,7 @@ function ageFields(seconds: number): ExtraFields {
 }
 
 /** Whether a response is the stored one, a part of it, or says that it has not changed. Entity tags of files are strong. */
-function isSame(stored: ReplyHead, fresh: ReplyHead): boolean {
+function isSame(stored: ResponseHead, fresh: ResponseHead): boolean {
   // What gives a cookie is for its client alone.
   if (fresh.headers.find(HeaderId.SetCookie) >= 0 || fresh.headers.find(HeaderId.SetCookie2) >= 0) return false;
   const etag = fresh.headers.valueOf(HeaderId.ETag);

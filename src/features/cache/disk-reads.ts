@@ -47,7 +47,7 @@ export const enum OnDisk {
 }
 
 /** What came of a key that was looked for on the disk. */
-export type DiskAnswer =
+export type DiskResponse =
   | { readonly kind: OnDisk.Nothing }
   | { readonly kind: OnDisk.Reading; readonly fetch: CacheFetch }
   /** `entry` is pinned for the caller; -1 if it was of no use. */
@@ -77,7 +77,7 @@ export class DiskReads {
    * @param known the fetch that the look-up has found or claimed: it becomes that of the disk where there is something to read
    * @param isOfUse whether an entry would serve the request
    */
-  begin(key: CacheKey, known: CacheFetch | null, isOfUse: (place: DiskPlace) => boolean): DiskAnswer {
+  begin(key: CacheKey, known: CacheFetch | null, isOfUse: (place: DiskPlace) => boolean): DiskResponse {
     const { store, disk } = this;
     const own = known?.isOwn === true ? known : null;
     if (known !== null && own === null && store.isReading(known.slot)) return { kind: OnDisk.Reading, fetch: known };
@@ -286,4 +286,4 @@ export function isOfUse(place: DiskPlace, nowMs: number): boolean {
 }
 
 const EMPTY: Buffer = Buffer.alloc(0);
-const NOT_ON_DISK: DiskAnswer = { kind: OnDisk.Nothing };
+const NOT_ON_DISK: DiskResponse = { kind: OnDisk.Nothing };

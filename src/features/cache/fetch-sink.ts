@@ -1,11 +1,11 @@
 import { Fault } from "../../core/fault.ts";
 import { FaultDetail } from "../../core/fault-detail.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
-import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink, type ResponseSource } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
 import { admit, type Terms } from "./admission.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { isFailure, isOriginFault } from "./origin-failure.ts";
@@ -40,7 +40,7 @@ const enum Stage {
  * the shared memory as fast as the origin gives it, and goes to the client out of that memory, as fast as the client takes
  * it: so a slow client does not delay others that wait for the response.
  */
-export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd {
+export class FetchSink extends PassingSink implements ResponseSource, Held, BodyEnd {
   private readonly fetches: CacheFetches;
   private readonly policy: CachePolicy;
   private sender: StoredBody | null = null;
@@ -67,12 +67,12 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   private outcome: FillResult = FillResult.GivenUp;
   /** What holds the entry whose body is sent; -1 for none. */
   private pinned = -1;
-  private origin: ReplySource;
+  private origin: ResponseSource;
 
   constructor(
     fetches: CacheFetches,
     policy: CachePolicy,
-    inner: ReplySink,
+    inner: ResponseSink,
     begun: { fill: number; stale: number; isConditional: boolean },
   ) {
     super(inner);
@@ -94,24 +94,24 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   }
 
   override head(ex: Exchange): void {
-    const { status } = ex.reply;
+    const { status } = ex.response;
     if (this.stale >= 0 && status === 304 && this.takesNotModified(ex)) return;
     if (isFailure(status) && this.maySendStale()) {
       this.stage = Stage.Draining;
       this.intercept(ex);
       return;
     }
-    const terms = admit(ex, ex.reply, this.policy, this.fetches);
+    const terms = admit(ex, ex.response, this.policy, this.fetches);
     if (terms !== null && this.beginStoring(ex, terms)) return;
     if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
     this.pass(ex);
     this.inner.head(ex);
   }
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    this.storeFixed(ex, reply);
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    this.storeFixed(ex, response);
     this.pass(ex);
-    this.inner.fixed(ex, reply);
+    this.inner.fixed(ex, response);
   }
 
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -122,7 +122,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     }
     if (this.stage === Stage.Storing) {
       const { store } = this.fetches;
-      const length = this.grows ? to - from : Math.min(to - from, ex.reply.contentLength - this.written);
+      const length = this.grows ? to - from : Math.min(to - from, ex.response.contentLength - this.written);
       if (this.grows && !this.makeRoomFor(length)) return this.spill(ex, { bytes, from, to });
       store.write(this.fill, this.stored.length + this.written, bytes, from, from + length);
       this.written += length;
@@ -147,7 +147,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
         ex.attempt.detail = FaultDetail.BadLength;
         this.abort(ex, Fault.UpstreamMalformed);
       } else {
-        this.commit(ex, ex.reply.status, ex.reply.contentLength);
+        this.commit(ex, ex.response.status, ex.response.contentLength);
         this.finish(ex);
       }
     } else if (this.stage === Stage.Freshened) this.finish(ex);
@@ -210,8 +210,8 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   private takesNotModified(ex: Exchange): boolean {
     const { fetches, stale } = this;
     const head = fetches.storedHead(stale);
-    if (!this.isConditional && !hasSameValidator(head.headers, ex.reply.headers)) return false;
-    mergeHead(head.headers, ex.reply.headers);
+    if (!this.isConditional && !hasSameValidator(head.headers, ex.response.headers)) return false;
+    mergeHead(head.headers, ex.response.headers);
     const terms = admit(ex, head, this.policy, fetches);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
@@ -222,7 +222,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     return true;
   }
 
-  private storeFreshened(ex: Exchange, head: ReplyHead, terms: Terms): void {
+  private storeFreshened(ex: Exchange, head: ResponseHead, terms: Terms): void {
     const { fetches, stale } = this;
     const bodyBytes = fetches.bodyBytesOf(stale);
     fetches.heads.encode(head, fetches.clock.dateBytes);
@@ -234,13 +234,13 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   }
 
   /** The client gets the stored body below the new head. */
-  private sendFreshened(ex: Exchange, head: ReplyHead): void {
+  private sendFreshened(ex: Exchange, head: ResponseHead): void {
     const { stale } = this;
     const bodyBytes = head.withoutBody ? 0 : this.fetches.bodyBytesOf(stale);
     this.stage = Stage.Freshened;
     this.stale = -1;
     this.pinned = stale;
-    ex.reply.takeOver(head);
+    ex.response.takeOver(head);
     this.intercept(ex);
     this.inner.head(ex);
     this.beginSending(stale, bodyBytes, bodyBytes).grow(ex, 0);
@@ -248,11 +248,11 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
 
   private beginStoring(ex: Exchange, terms: Terms): boolean {
     const { heads, clock } = this.fetches;
-    heads.encode(ex.reply, clock.dateBytes);
+    heads.encode(ex.response, clock.dateBytes);
     if (!this.reserve(ex, this.expectedBytes(ex))) return false;
     this.stage = Stage.Storing;
     this.terms = terms;
-    this.grows = ex.reply.framing === Framing.Chunked;
+    this.grows = ex.response.framing === Framing.Chunked;
     if (this.grows) this.fetches.store.noteGrowing(this.fill);
     // Whether a body fits whose length is not announced is known at its end.
     if (!this.grows) ex.cacheNote = CacheNote.Stored;
@@ -273,7 +273,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     if (written === 0) this.endFill(FillResult.NotStorable);
     else {
       fetches.heads.writeLength(this.fill, this.stored, written);
-      this.commit(ex, ex.reply.status, written);
+      this.commit(ex, ex.response.status, written);
     }
     this.finish(ex);
   }
@@ -345,28 +345,28 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   }
 
   /** A prebuilt response of the gateway's own: it is stored at once, and sent as it is. */
-  private storeFixed(ex: Exchange, reply: PrebuiltResponse): void {
+  private storeFixed(ex: Exchange, response: PrebuiltResponse): void {
     const { heads, clock, store } = this.fetches;
-    this.fetches.describeFixed(ex, reply);
-    const terms = admit(ex, ex.reply, this.policy, this.fetches);
+    this.fetches.describeFixed(ex, response);
+    const terms = admit(ex, ex.response, this.policy, this.fetches);
     if (terms === null) return;
-    heads.encode(ex.reply, clock.dateBytes);
-    const bodyBytes = ex.request.method === Method.Head ? 0 : reply.body.length;
+    heads.encode(ex.response, clock.dateBytes);
+    const bodyBytes = ex.request.method === Method.Head ? 0 : response.body.length;
     if (!this.reserve(ex, bodyBytes)) return;
     this.terms = terms;
-    store.write(this.fill, this.stored.length, reply.body, 0, bodyBytes);
-    this.commit(ex, ex.reply.status, ex.reply.contentLength);
+    store.write(this.fill, this.stored.length, response.body, 0, bodyBytes);
+    this.commit(ex, ex.response.status, ex.response.contentLength);
     this.unpin();
   }
 
-  private expectedBytes({ reply }: Exchange): number {
-    return reply.framing === Framing.Length ? reply.contentLength : 0;
+  private expectedBytes({ response }: Exchange): number {
+    return response.framing === Framing.Length ? response.contentLength : 0;
   }
 
   /** Nothing will be stored: those who wait go on at once, and everything passes. */
   private pass(ex: Exchange): void {
     this.stage = Stage.Passing;
-    if (this.fill >= 0 && ex.reply.status < 500) this.fetches.noteUnstorable(ex);
+    if (this.fill >= 0 && ex.response.status < 500) this.fetches.noteUnstorable(ex);
     this.endFill(FillResult.NotStorable);
     this.dropStale();
   }
@@ -385,7 +385,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     this.endFill(FillResult.NotStorable);
     ex.deadline?.release();
     // Of the failed response, what was to go to this client with it.
-    ex.reply.extra = null;
+    ex.response.extra = null;
     ex.sink = this.inner;
     ex.cacheUse = null;
     this.fetches.answers.answer(ex, this.inner, stale, CacheResult.Stale);

@@ -23,10 +23,10 @@ export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
  * What a response must say of itself since it gives its client a cookie.
  * @returns as `sharingNeeded`
  */
-export function sharingNeededFor(reply: HeaderBlock, policy: CachePolicy): number {
-  if (!policy.bypassesCookies || !reply.mayHave(GIVES_COOKIES)) return 0;
+export function sharingNeededFor(response: HeaderBlock, policy: CachePolicy): number {
+  if (!policy.bypassesCookies || !response.mayHave(GIVES_COOKIES)) return 0;
   // The set also knows fields that a route has taken out.
-  return reply.find(HeaderId.SetCookie) >= 0 || reply.find(HeaderId.SetCookie2) >= 0 ? SHARED : 0;
+  return response.find(HeaderId.SetCookie) >= 0 || response.find(HeaderId.SetCookie2) >= 0 ? SHARED : 0;
 }
 
 /** Whether the origin is told of the client's certificate. */

@@ -1,5 +1,11 @@
 import type { NetworkSet } from "../../core/network-set.ts";
-import { type Exchange, type IdleExchangePorts, type Phase, Pipeline, type ReplyTap } from "../../message/exchange.ts";
+import {
+  type Exchange,
+  type IdleExchangePorts,
+  type Phase,
+  Pipeline,
+  type ResponseTap,
+} from "../../message/exchange.ts";
 import type { PurgeOrder } from "../../message/purge-order.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
 import { CacheFetches } from "./cache-fetches.ts";
@@ -12,8 +18,8 @@ import { type PurgeNote, PurgeRequests } from "./purge-requests.ts";
 import { type DiskPurge, purgeRule } from "./purge-rule.ts";
 import { RequestKeys } from "./request-keys.ts";
 import type { CacheStore } from "./store/cache-store.ts";
-import { StoredAnswers } from "./stored-answers.ts";
 import { StoredHeads } from "./stored-head.ts";
+import { StoredResponses } from "./stored-responses.ts";
 import { UnstorableKeys } from "./unstorable-keys.ts";
 import { Waiters, type WaitTime } from "./waiters.ts";
 
@@ -38,13 +44,13 @@ interface CachePorts {
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
   /** Notified of the end of what is fetched in the background. */
-  readonly endTaps: readonly ReplyTap[];
+  readonly endTaps: readonly ResponseTap[];
 }
 
 /** The response cache of one worker. docs/cache.md */
 export class ResponseCache {
   readonly phase: Phase;
-  readonly tap: ReplyTap;
+  readonly tap: ResponseTap;
   private readonly store: CacheStore;
   private readonly keys: RequestKeys;
   private readonly heads: StoredHeads;
@@ -66,10 +72,10 @@ export class ResponseCache {
     const rules = policies.map((policy) => policy?.key ?? null);
     const keys = new RequestKeys(store.memory.seed, dividesByTls, rules.some((one) => one !== null) ? rules : null);
     const showKey = services.showsKeys ? (ex: Exchange) => keys.parameterOf(ex) : null;
-    const answers = new StoredAnswers(store, heads, times, idle, showKey);
+    const responses = new StoredResponses(store, heads, times, idle, showKey);
     const unstorable = new UnstorableKeys();
     const waiters = new Waiters(store, { onWaited: (...waited) => phase.onWaited(...waited) }, services.time);
-    const parts = { store, heads, keys, answers, ...times, idle };
+    const parts = { store, heads, keys, answers: responses, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
     const disk = diskReads(store, services, waiters);
     const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
@@ -141,7 +147,7 @@ function diskReads(
 }
 
 /** What is fetched in the background gives back what it holds. */
-const RELEASE: ReplyTap = {
+const RELEASE: ResponseTap = {
   name: "cacheRelease",
   onHead(): void {},
   onEnd(ex: Exchange): void {

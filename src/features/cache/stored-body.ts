@@ -1,4 +1,4 @@
-import type { Exchange, IdleExchangePorts, ReplySink, ReplySource } from "../../message/exchange.ts";
+import type { Exchange, IdleExchangePorts, ResponseSink, ResponseSource } from "../../message/exchange.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
 import { Slot } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
@@ -12,11 +12,11 @@ export interface BodyEnd {
  * Sends the body of an entry, or of one that is still being fetched, out of the shared memory: runs of blocks go to the
  * client as they stand there. The caller that begins it holds the entry until `onBodySent`.
  */
-export class StoredBody implements ReplySource {
+export class StoredBody implements ResponseSource {
   private readonly store: CacheStore;
   private readonly idle: IdleExchangePorts;
   private readonly cursor: BlockCursor;
-  private sink: ReplySink;
+  private sink: ResponseSink;
   private end: BodyEnd | null = null;
   /** What is left: of that which can be sent now, and of all. */
   private available = 0;
@@ -39,7 +39,7 @@ export class StoredBody implements ReplySource {
    * @param length bytes in all; Infinity where that is not known before `complete`
    * @param available of them, those that are there already
    */
-  begin(sink: ReplySink, slot: number, from: number, length: number, available: number, end: BodyEnd): void {
+  begin(sink: ResponseSink, slot: number, from: number, length: number, available: number, end: BodyEnd): void {
     const { words } = this.store.memory;
     const at = this.store.memory.at(slot);
     this.sink = sink;

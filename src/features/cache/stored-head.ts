@@ -1,8 +1,8 @@
 import { copyBytes, latin1, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { dropTable } from "../../proto/h1/reply-encoder.ts";
+import { Framing, type ResponseHead } from "../../message/request-head.ts";
+import { dropTable } from "../../proto/h1/response-encoder.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
 import { Slot } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
@@ -32,8 +32,8 @@ export class StoredHeads {
    * without a date. docs/cache.md#what-is-stored
    * @param date the 29 bytes of the current date
    */
-  encode(reply: ReplyHead, date: Uint8Array): void {
-    const { headers } = reply;
+  encode(response: ResponseHead, date: Uint8Array): void {
+    const { headers } = response;
     const tableBytes = (headers.count + OWN_FIELDS) * ROW_BYTES;
     const bound = tableBytes + headers.lineBytes + OWN_BYTES;
     if (bound > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(bound);
@@ -58,7 +58,7 @@ export class StoredHeads {
       at = copyBytes(this.bytes, at, date, 0, date.length);
       at = this.writeText(at, "\r\n");
     }
-    const length = reply.framing === Framing.Chunked ? NO_LENGTH_YET : String(reply.contentLength);
+    const length = response.framing === Framing.Chunked ? NO_LENGTH_YET : String(response.contentLength);
     this.writeRow(row, 14, length.length, HeaderId.ContentLength);
     this.length = this.writeText(at, `Content-Length: ${length}\r\n`);
   }

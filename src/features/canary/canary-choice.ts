@@ -97,7 +97,7 @@ export class CanaryPlaces {
   mark(ex: Exchange): void {
     if (this.toldBy(ex) >= 0) return;
     const cookie = `${COOKIE}=${this.valueOf(ofAddress(ex.clientIp))}; Path=/; HttpOnly; SameSite=Lax`;
-    ex.reply.addExtra(
+    ex.response.addExtra(
       new ExtraFields([
         ["Set-Cookie", requestScheme(ex) === "https" ? `${cookie}; Secure` : cookie],
         ["Cache-Control", "private"],

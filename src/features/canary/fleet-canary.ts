@@ -125,8 +125,8 @@ function nameOf(key: string): string {
 
 const PHASES: ReadonlySet<string> = new Set<CanaryPhase>(["running", "promoted", "aborted"]);
 
-function viewOf(reply: unknown): FleetView {
-  const words = (reply as readonly unknown[]).map(String);
+function viewOf(response: unknown): FleetView {
+  const words = (response as readonly unknown[]).map(String);
   const [id = "", rev = "", phase = "", share = "", ms = "", inStep = "", ...rest] = words;
   if (!PHASES.has(phase)) throw new Error("the store has just lost a rollout");
   const counts = rest.map(Number);

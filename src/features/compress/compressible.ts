@@ -2,7 +2,7 @@ import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
@@ -20,11 +20,11 @@ export const enum Compressible {
 
 /** Judges a response by its head: docs/compression.md#what-is-compressed */
 export function judgeCompressible(
-  { reply, request }: Exchange,
+  { response, request }: Exchange,
   coding: Coding,
   policy: CompressionPolicy,
 ): Compressible {
-  const { headers, status } = reply;
+  const { headers, status } = response;
   if (status === 304) return Compressible.NotModified;
   if (status < 200 || status === 204 || status === 205 || headers.find(HeaderId.ContentEncoding) >= 0)
     return Compressible.No;
@@ -32,7 +32,7 @@ export function judgeCompressible(
   if (type < 0 || !policy.types.has(headers.valueText(type)) || forbidsTransforming(headers)) return Compressible.No;
   if (coding === Coding.Identity || status === 206 || headers.find(HeaderId.ContentRange) >= 0)
     return Compressible.Varies;
-  const length = lengthOf(reply, request.method);
+  const length = lengthOf(response, request.method);
   return length === 0 || length < policy.minBytes ? Compressible.Varies : Compressible.Yes;
 }
 
@@ -49,7 +49,7 @@ export function judgeFixed({ status, fields, body }: PrebuiltResponse, policy: C
 }
 
 /** Makes the head of a response that of its compressed form: docs/compression.md#fields */
-export function describeCompressed({ headers }: ReplyHead, coding: Coding): void {
+export function describeCompressed({ headers }: ResponseHead, coding: Coding): void {
   headers.removeAll(HeaderId.ContentLength);
   weaken(headers);
   dropPlainFields(headers);
@@ -76,8 +76,8 @@ export function varying(fields: PrebuiltResponse["fields"]): (readonly [string, 
  * A 304 has the tag in the form in which the client has named it: what it has stored is the compressed form, where that is the
  * weak one (RFC 9110 §15.4.5).
  */
-export function describeNotModified({ reply, request }: Exchange): void {
-  const { headers } = reply;
+export function describeNotModified({ response, request }: Exchange): void {
+  const { headers } = response;
   const etag = headers.valueOf(HeaderId.ETag);
   if (etag !== "" && namesWeakly(request.headers, etag)) {
     weaken(headers);
@@ -119,10 +119,10 @@ export function isEventStream(headers: HeaderBlock): boolean {
 }
 
 /** The length of the body, Infinity where it is unknown. */
-function lengthOf(reply: ReplyHead, method: Method): number {
-  if (method === Method.Head) return reply.lengthWithoutBody ? reply.contentLength : Number.POSITIVE_INFINITY;
-  if (reply.framing === Framing.None) return 0;
-  return reply.framing === Framing.Length ? reply.contentLength : Number.POSITIVE_INFINITY;
+function lengthOf(response: ResponseHead, method: Method): number {
+  if (method === Method.Head) return response.lengthWithoutBody ? response.contentLength : Number.POSITIVE_INFINITY;
+  if (response.framing === Framing.None) return 0;
+  return response.framing === Framing.Length ? response.contentLength : Number.POSITIVE_INFINITY;
 }
 
 /** RFC 9110 §8.8.1: the compressed form is not the plain one byte for byte. */

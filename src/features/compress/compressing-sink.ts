@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink, type ResponseSource } from "../../message/exchange.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
@@ -45,12 +45,12 @@ const enum Stage {
  * Compresses the response of one exchange, where it is one to be compressed. Until all that the handler gave has left, it
  * is the client's source. docs/compression.md
  */
-export class CompressingSink extends PassingSink implements ReplySource, TimerOwner {
+export class CompressingSink extends PassingSink implements ResponseSource, TimerOwner {
   private readonly coding: Coding;
   private readonly parts: CompressingHandlerPorts;
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
-  private origin: ReplySource;
+  private origin: ResponseSource;
   /** The body, where it is held, and how much of it has come; null if all of it came in one piece. */
   private held: Buffer | null = null;
   private heldBytes = 0;
@@ -69,7 +69,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   /** Room that was taken of the worker's. */
   private reserved = 0;
 
-  constructor(inner: ReplySink, coding: Coding, parts: CompressingHandlerPorts) {
+  constructor(inner: ResponseSink, coding: Coding, parts: CompressingHandlerPorts) {
     super(inner);
     this.coding = coding;
     this.parts = parts;
@@ -101,12 +101,12 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     this.stage = Stage.Passing;
     if (judged === Compressible.NotModified) describeNotModified(ex);
     else if (judged === Compressible.Yes && ex.request.method === Method.Head) {
-      describeCompressed(ex.reply, this.coding);
+      describeCompressed(ex.response, this.coding);
       // RFC 9110 §9.3.2: the length where it is known without compressing.
       const kept = this.findKept(ex);
-      ex.reply.lengthWithoutBody = kept !== null;
-      if (kept !== null) ex.reply.contentLength = kept.length;
-    } else if (judged !== Compressible.No) addVary(ex.reply.headers);
+      ex.response.lengthWithoutBody = kept !== null;
+      if (kept !== null) ex.response.contentLength = kept.length;
+    } else if (judged !== Compressible.No) addVary(ex.response.headers);
     if (judged === Compressible.Yes && ex.request.method !== Method.Head) services.codecs.counter.compressionSkipped();
     this.inner.head(ex);
   }
@@ -189,8 +189,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     if (this.keptKey !== "") this.keep(Buffer.concat([...this.keptPieces, ...pieces], bytesOut));
     this.release();
     if (headHeld) {
-      ex.reply.framing = Framing.Length;
-      ex.reply.contentLength = bytesOut;
+      ex.response.framing = Framing.Length;
+      ex.response.contentLength = bytesOut;
       inner.head(ex);
       for (const piece of pieces) if (this.mayGoOn(ex)) inner.body(ex, piece, 0, piece.length);
     }
@@ -216,13 +216,13 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     ex.source.onCancelled(ex);
     this.origin = this.parts.services.idle.source;
     ex.source = this;
-    this.wholeLength = ex.reply.contentLength;
-    describeCompressed(ex.reply, this.coding);
+    this.wholeLength = ex.response.contentLength;
+    describeCompressed(ex.response, this.coding);
     this.sendWhole(ex, form);
     return true;
   }
 
-  private findKept({ source, reply }: Exchange): Uint8Array | null {
+  private findKept({ source, response: reply }: Exchange): Uint8Array | null {
     const { contentKey } = source;
     if (contentKey === undefined || reply.contentLength > MAX_KEPT_FILE_BYTES) return null;
     this.keptKey = `${contentKey} ${this.coding} ${this.parts.policy.levels[this.coding]}`;
@@ -247,7 +247,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   /** @returns false if there is no room */
   private begin(ex: Exchange): boolean {
-    const { reply } = ex;
+    const { response: reply } = ex;
     const { policy, services } = this.parts;
     const length = reply.framing === Framing.Length ? reply.contentLength : Number.POSITIVE_INFINITY;
     const isEvents = isEventStream(reply.headers);
@@ -302,8 +302,8 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     const { inner } = this;
     this.parts.services.codecs.counter.compressed(this.coding, this.wholeLength, packed.length);
     this.release();
-    ex.reply.framing = Framing.Length;
-    ex.reply.contentLength = packed.length;
+    ex.response.framing = Framing.Length;
+    ex.response.contentLength = packed.length;
     inner.head(ex);
     if (this.mayGoOn(ex)) inner.body(ex, packed, 0, packed.length);
     if (this.mayGoOn(ex)) inner.end(ex);
@@ -332,7 +332,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   }
 
   private sendHead(ex: Exchange): void {
-    const { reply } = ex;
+    const { response: reply } = ex;
     this.headHeld = false;
     // Whether the end of the connection is the end of the body, or a cut, is not known: the cache asks for that.
     if (reply.framing !== Framing.UntilClose) reply.framing = Framing.Chunked;
@@ -365,7 +365,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 }
 
 /** The handler may use its block again; digests of the plain content are left out. RFC 9530 §6 */
-function keepTrailers({ reply }: Exchange): void {
+function keepTrailers({ response: reply }: Exchange): void {
   if (reply.trailers === null) return;
   const own = new HeaderBlock();
   own.copyFrom(reply.trailers);

@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseTap, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { Held, NowMs } from "../../message/ports.ts";
 import { Admission, type Gate } from "./gate.ts";
@@ -69,7 +69,7 @@ export class ConcurrencyPhase implements Phase {
 }
 
 /** Gives the slots of an exchange back when it is over. */
-export class ConcurrencyEnd implements ReplyTap {
+export class ConcurrencyEnd implements ResponseTap {
   readonly name = "concurrency";
 
   onHead(_ex: Exchange): void {}

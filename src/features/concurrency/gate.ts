@@ -240,14 +240,14 @@ export class Gate implements SlotGate {
   /** Counts how an exchange with a slot has ended. */
   note(lane: number, ex: Exchange, enteredMs: number): void {
     const { table, ports } = this;
-    const { fault, reply } = ex;
+    const { fault, response } = ex;
     if (fault === Fault.UpstreamTimeout || fault === Fault.FunctionTimeout) {
       table.count(ports.worker, lane, SlotCount.Timeouts, 1);
       return;
     }
     // A server that fails at once is not fast, nor is one that a client makes refuse its requests.
-    if (reply.status < 200 && reply.status !== 101) return;
-    if (reply.status >= 400 || fault !== Fault.None) return;
+    if (response.status < 200 && response.status !== 101) return;
+    if (response.status >= 400 || fault !== Fault.None) return;
     const tookMs = serverMs(ex, enteredMs);
     if (!(tookMs >= 0)) return;
     table.count(ports.worker, lane, SlotCount.Samples, 1);

@@ -1,4 +1,4 @@
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RoutePolicies } from "../../message/route-policies.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
@@ -7,7 +7,7 @@ import type { CorsPolicy } from "./cors-policy.ts";
  * Tells browsers which pages may read a response. The gateway's word replaces the upstream's: two of them would be none.
  * Endpoints that are not for the public are left out, so that no page reads them through its visitor's browser.
  */
-export class CorsTap implements ReplyTap {
+export class CorsTap implements ResponseTap {
   readonly name = "cors";
   /** Null if CORS is off. */
   private readonly policies: RoutePolicies<CorsPolicy | null>;
@@ -22,7 +22,7 @@ export class CorsTap implements ReplyTap {
   onHead(ex: Exchange): void {
     const policy = this.policies.of(ex);
     if (policy === null) return;
-    ex.reply.headers.removeWhere(isReplaced);
+    ex.response.headers.removeWhere(isReplaced);
     this.add(ex, policy);
   }
 
@@ -33,7 +33,7 @@ export class CorsTap implements ReplyTap {
 
   private add(ex: Exchange, policy: CorsPolicy): void {
     if (ex.route !== null && this.isClosed[ex.route.index] === true) return;
-    ex.reply.addExtra(policy.fieldsFor(ex.request.headers));
+    ex.response.addExtra(policy.fieldsFor(ex.request.headers));
   }
 
   onEnd(_ex: Exchange): void {}

@@ -137,7 +137,7 @@ export class TrafficObserver {
       attemptMs: ex.attempt.timesUntil(ex.endedMs),
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
       ja4: ja4Of(ex.client),
-      id: cut(ex.reply.requestId()),
+      id: cut(ex.response.requestId()),
     });
   }
 }

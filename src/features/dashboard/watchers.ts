@@ -1,7 +1,7 @@
 import type { Takers } from "../../core/message-takers.ts";
 import { errorBody } from "../../core/status.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
-import { type Exchange, type Handler, type ReplySource, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type ResponseSource, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { DashboardNews } from "./dashboard-messages.ts";
@@ -15,7 +15,7 @@ export interface DashboardGuard {
 }
 
 /** Asks the control thread for the first event: 200 with the event, or another status with what is wrong. */
-type AskToWatch = (answer: (status: number, contentType: string, body: string) => void) => void;
+type AskToWatch = (response: (status: number, contentType: string, body: string) => void) => void;
 
 /**
  * The open streams of one worker: every event goes to each of them, and is dropped for one whose client does not keep up.
@@ -97,7 +97,7 @@ export class StreamHandler implements Handler {
 }
 
 /** One stream of events. It lets go of the exchange, which is pooled, as soon as one of the two is done with the other. */
-class LiveStream implements ReplySource {
+class LiveStream implements ResponseSource {
   private ex: Exchange | null;
   private readonly watchers: Watchers;
   /** Whether the client has taken what it was sent. */
@@ -113,14 +113,14 @@ class LiveStream implements ReplySource {
     const { ex } = this;
     // It was counted when it was asked for.
     if (ex === null) return this.watchers.remove(this);
-    const { reply } = ex;
+    const { response } = ex;
     const isHead = ex.request.method === Method.Head;
-    reply.status = 200;
-    reply.headers.resetOwn();
-    for (const [name, value] of FIELDS) reply.headers.add(name, value);
-    reply.framing = isHead ? Framing.None : Framing.Chunked;
-    reply.lengthWithoutBody = false;
-    reply.withoutBody = isHead;
+    response.status = 200;
+    response.headers.resetOwn();
+    for (const [name, value] of FIELDS) response.headers.add(name, value);
+    response.framing = isHead ? Framing.None : Framing.Chunked;
+    response.lengthWithoutBody = false;
+    response.withoutBody = isHead;
     ex.sink.head(ex);
     if (this.ex !== ex) return this.watchers.remove(this);
     this.watchers.add(this);

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
-import type { Exchange, ReplySource } from "../../message/exchange.ts";
+import type { Exchange, ResponseSource } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
@@ -9,7 +9,7 @@ import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
 import { FileIdentity } from "./file-identity.ts";
-import { outsideFile, PRECONDITION_FAILED } from "./file-replies.ts";
+import { outsideFile, PRECONDITION_FAILED } from "./file-responses.ts";
 import { type Defer, FileStream } from "./file-stream.ts";
 import type { FileField, FileVariant } from "./file-variant.ts";
 import { OpenFile, type OpenFiles } from "./open-file.ts";
@@ -145,7 +145,7 @@ export class FileResponder {
 }
 
 /** In the place of the body of a response to HEAD: what it would be. */
-class UnsentContent implements ReplySource {
+class UnsentContent implements ResponseSource {
   readonly contentKey: string;
 
   constructor(contentKey: string) {
@@ -177,21 +177,21 @@ function sendNotModified(ex: Exchange, variant: FileVariant): void {
 
 /** No body follows the head that was made. RFC 9110 §9.3.2 (HEAD), §15.4.5 (304). */
 function withoutBody(ex: Exchange, sayLength: boolean): void {
-  ex.reply.framing = Framing.None;
-  ex.reply.lengthWithoutBody = sayLength;
-  ex.reply.withoutBody = true;
+  ex.response.framing = Framing.None;
+  ex.response.lengthWithoutBody = sayLength;
+  ex.response.withoutBody = true;
 }
 
 function makePartHead(ex: Exchange, variant: FileVariant, length: number, contentRange: string): void {
   makeHead(ex, 206, variant.fields, length);
-  ex.reply.headers.add("Content-Range", contentRange);
+  ex.response.headers.add("Content-Range", contentRange);
 }
 
 function makeHead(ex: Exchange, status: number, fields: readonly FileField[], length: number): void {
-  const reply = ex.reply;
-  reply.status = status;
-  reply.framing = Framing.Length;
-  reply.contentLength = length;
-  reply.headers.resetOwn();
-  for (let i = 0; i < fields.length; i++) reply.headers.add(fields[i]![0], fields[i]![1]);
+  const response = ex.response;
+  response.status = status;
+  response.framing = Framing.Length;
+  response.contentLength = length;
+  response.headers.resetOwn();
+  for (let i = 0; i < fields.length; i++) response.headers.add(fields[i]![0], fields[i]![1]);
 }

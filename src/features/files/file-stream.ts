@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange, ReplySource } from "../../message/exchange.ts";
+import type { Exchange, ResponseSource } from "../../message/exchange.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { readFully } from "./file-variant.ts";
 import type { OpenFile } from "./open-file.ts";
@@ -34,7 +34,7 @@ function giveBuffer({ buffer }: Buffer): void {
  * stream lets go of the file at the end, when the client is gone, and when the file fails or changes: a response whose length was
  * announced is cut then, never padded.
  */
-export class FileStream implements ReplySource {
+export class FileStream implements ResponseSource {
   private readonly file: OpenFile;
   private readonly defer: Defer;
   private at: number;

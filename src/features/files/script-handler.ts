@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { directoryLocation, FILE_RECHECK_MS, lookedUpPath, mountPrefix, refuse, refusesPath } from "./file-handler.ts";
-import { movedPermanently, NOT_FOUND } from "./file-replies.ts";
+import { movedPermanently, NOT_FOUND } from "./file-responses.ts";
 import { PathVerdict, RelativePath } from "./relative-path.ts";
 import { type FoundScript, ScriptFinder, ScriptLookup, type ScriptMount } from "./script-finder.ts";
 

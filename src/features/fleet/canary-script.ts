@@ -111,9 +111,9 @@ export interface CanaryView {
 }
 
 /** Reads what the script gave; null if there is no trial. */
-export function readCanaryView(reply: unknown): CanaryView | null {
+export function readCanaryView(response: unknown): CanaryView | null {
   const [version = "", state = "", canaries = "", nodes, requests, errors, othersRequests, othersErrors, reason = ""] =
-    (reply as unknown[]).map(String);
+    (response as unknown[]).map(String);
   if (version === "" || (state !== "canary" && state !== "good" && state !== "bad")) return null;
   return {
     version,

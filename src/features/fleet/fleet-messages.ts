@@ -15,7 +15,7 @@ export interface FleetState {
 export type FleetNews =
   | { readonly kind: "fleet"; readonly state: FleetState }
   /** What the store says of buckets; null while it is away. */
-  | { readonly kind: "taken"; readonly id: number; readonly replies: BucketReplies }
+  | { readonly kind: "taken"; readonly id: number; readonly responses: BucketReplies }
   /** Another gateway of the fleet has purged; to one worker. */
   | { readonly kind: "purge"; readonly order: PurgeOrder };
 

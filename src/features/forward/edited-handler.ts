@@ -1,4 +1,4 @@
-import { type Exchange, type Handler, type Phase, type ReplySink, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type Phase, type ResponseSink, Verdict } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -63,13 +63,13 @@ export class LateFieldsPhase implements Phase {
 class EditingSink extends PassingSink {
   private readonly edits: ReplyEdits;
 
-  constructor(inner: ReplySink, edits: ReplyEdits) {
+  constructor(inner: ResponseSink, edits: ReplyEdits) {
     super(inner);
     this.edits = edits;
   }
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    this.inner.fixed(ex, this.edits.ofFixedFor(ex, reply));
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    this.inner.fixed(ex, this.edits.ofFixedFor(ex, response));
   }
 
   override head(ex: Exchange): void {

@@ -7,7 +7,7 @@ import {
   type Exchange,
   ExchangeState,
   type Handler,
-  type ReplyTap,
+  type ResponseTap,
   type Target,
   type UpstreamCaller,
   Verdict,
@@ -99,7 +99,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     if (ex.request.upgrade && !isForwardableUpgrade(ex.request.headers)) {
       ex.request.upgrade = false;
       // The client may take the response for consent; nothing of what follows is to be read as HTTP/1.1.
-      ex.reply.close = true;
+      ex.response.close = true;
     }
     this.requestIds.assign(ex);
     if (this.keepsBody(ex)) {
@@ -128,9 +128,9 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     return signer === null ? end : signer.apply(out, at, end);
   }
 
-  onReplyHead(ex: Exchange): void {
+  onResponseHead(ex: Exchange): void {
     const { failureStatuses } = this.settings;
-    if (failureStatuses?.has(ex.reply.status) === true) return this.onFailedAnswer(ex);
+    if (failureStatuses?.has(ex.response.status) === true) return this.onFailedAnswer(ex);
     this.noteAnswer(ex);
     ex.sink.head(ex);
   }
@@ -164,7 +164,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   private onFailedAnswer(ex: Exchange): void {
     const failed = ex.attempt.target!;
     ex.attempt.end(this.turn.nowMs);
-    failed.onAnswer(ex, ex.reply.status);
+    failed.onAnswer(ex, ex.response.status);
     const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
     if (target === null) {
       this.amend(ex);
@@ -241,14 +241,14 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   private noteAnswer(ex: Exchange): void {
     ex.attempt.end(this.turn.nowMs);
-    ex.attempt.target!.onAnswer(ex, ex.reply.status);
+    ex.attempt.target!.onAnswer(ex, ex.response.status);
     this.amend(ex);
   }
 
   /** The head of the response that the client gets. */
   private amend(ex: Exchange): void {
-    this.settings.responseRewrite?.apply(ex.reply.headers);
-    this.settings.responseEdits?.apply(ex.reply);
+    this.settings.responseRewrite?.apply(ex.response.headers);
+    this.settings.responseEdits?.apply(ex.response);
     if (this.answers !== null) this.answers.mark(ex);
   }
 }
@@ -352,7 +352,7 @@ const SENT_LATE = {
 const TOO_LATE = { ...SENT_LATE, fault: Fault.UpstreamTimeout } as const;
 
 /** When an exchange is over, its target, its time limit and its kept body are notified of it. */
-export class ForwardEnd implements ReplyTap {
+export class ForwardEnd implements ResponseTap {
   readonly name = "forwardEnd";
 
   onHead(_ex: Exchange): void {}

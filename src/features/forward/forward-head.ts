@@ -14,7 +14,7 @@ import {
 import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
-import { copyFields, dropTable } from "../../proto/h1/reply-encoder.ts";
+import { copyFields, dropTable } from "../../proto/h1/response-encoder.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 
 /** Own entries in Via after which a request is taken for a loop (508). */
@@ -76,7 +76,7 @@ export function encodeForwardHead(
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
   if (ex.attempt.asksOrigin) at = copyBytes(out, at, EXPECT_CONTINUE, 0, EXPECT_CONTINUE.length);
   if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
-  at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
+  at = copyBytes(out, at, ex.response.requestIdLine, 0, ex.response.requestIdEnd);
   const via = head.major === 1 && head.minor === 1 ? VIA_AND_END : viaAndEnd(head);
   return copyBytes(out, at, via, 0, via.length);
 }
@@ -226,8 +226,8 @@ export class RequestIds implements RequestNamer {
    * any other gives way to a new UUIDv7 (RFC 9562 §5.7). The same bytes go upstream. A request that has one keeps it.
    */
   assign(ex: Exchange): void {
-    if (ex.reply.requestIdEnd > 0) return;
-    const line = ex.reply.requestIdLine;
+    if (ex.response.requestIdEnd > 0) return;
+    const line = ex.response.requestIdLine;
     let at = REQUEST_ID_FROM;
     const headers = ex.request.headers;
     const index = headers.find(HeaderId.XRequestId);
@@ -237,14 +237,14 @@ export class RequestIds implements RequestNamer {
     else at = this.writeUuid(line, at);
     line[at++] = 0x0d;
     line[at++] = 0x0a;
-    ex.reply.requestIdEnd = at;
-    ex.reply.shownIdEnd = at;
+    ex.response.requestIdEnd = at;
+    ex.response.shownIdEnd = at;
   }
 
   /** See RequestNamer: for the log lines of requests that are refused, which are named for nothing else. */
   idOf(ex: Exchange): string {
     this.assign(ex);
-    return ex.reply.requestId();
+    return ex.response.requestId();
   }
 
   private writeUuid(out: Buffer, start: number): number {

@@ -3,7 +3,7 @@ import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { ReplyHead } from "../../message/request-head.ts";
+import type { ResponseHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import type { Template } from "../../proto/template/template.ts";
 
@@ -161,7 +161,7 @@ export class ResponseEdits implements ReplyEdits {
   }
 
   applyFor(ex: Exchange): void {
-    this.apply(ex.reply);
+    this.apply(ex.response);
   }
 
   ofFixedFor(_ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
@@ -169,7 +169,7 @@ export class ResponseEdits implements ReplyEdits {
   }
 
   /** Changes the head of a response, before it is written. */
-  apply(reply: ReplyHead): void {
+  apply(reply: ResponseHead): void {
     const { headers } = reply;
     for (let i = 0; i < this.gone.length; i++) {
       const { id, name } = this.gone[i]!;
@@ -220,8 +220,8 @@ export class LateFields implements ReplyEdits {
   }
 
   applyFor(ex: Exchange): void {
-    for (const { name, value } of this.fields.of(ex)) ex.reply.headers.add(name, value);
-    if (this.hidesRequestId) ex.reply.shownIdEnd = 0;
+    for (const { name, value } of this.fields.of(ex)) ex.response.headers.add(name, value);
+    if (this.hidesRequestId) ex.response.shownIdEnd = 0;
   }
 
   ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { shorterInTests } from "../../core/shorter-in-tests.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { CallOutcome } from "../../memory/span-ring.ts";
-import type { BodySink, Exchange, ReplySource } from "../../message/exchange.ts";
+import type { BodySink, Exchange, ResponseSource } from "../../message/exchange.ts";
 import { mayRespond } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { CallSpanPorts, CallSpans } from "./call-spans.ts";
@@ -10,10 +10,10 @@ import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
 import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./function-tunnel.ts";
 import { FunctionUpstream, type UpstreamPorts } from "./function-upstream.ts";
-import { type ReplyRecord, readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
+import { type ResponseRecord, readReply } from "./response-record.ts";
 import { readLine } from "./said.ts";
-import { faultOfStatus, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { faultOfStatus, type ReplyOwner, ThreadResponse } from "./thread-response.ts";
 import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
 /** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
@@ -58,14 +58,14 @@ const MAX_ATTEMPTS = 3;
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter, TimerOwner, ReplyOwner {
+export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWaiter, TimerOwner, ReplyOwner {
   /** Pieces of the request's body are copied. */
   readonly keepsNothing = true;
   private readonly site: CallPorts;
   private ex: Exchange | null;
   private link: FunctionLink | null = null;
   private id = 0;
-  private reply: ThreadReply | null = null;
+  private response: ThreadResponse | null = null;
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly startedMs: number;
   private readonly window: SendWindow = new SendWindow();
@@ -108,7 +108,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     this.link = link;
     this.attempts++;
     this.id = link.open(this);
-    this.reply = new ThreadReply(ex, link, this.id, this);
+    this.response = new ThreadResponse(ex, link, this.id, this);
     const hasBody = ex.request.hasBody();
     writeCall(link.record(WireWord.Request, this.id), CallKind.Fetch, ex, hasBody);
     if (!hasBody) return;
@@ -123,7 +123,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   onDeath({ hasBegun, isCulprit }: ThreadDeath): void {
     this.link = null;
     if (this.ex === null) return;
-    const isFresh = !hasBegun && !this.hasSentBody && !this.isReplying;
+    const isFresh = !hasBegun && !this.hasSentBody && !this.isResponding;
     if (isFresh && this.attempts < MAX_ATTEMPTS) return this.site.pool.take(this);
     this.note(isCulprit ? "it did not come back in time: its thread was ended" : "its thread has ended");
     if (isCulprit) this.end(Fault.FunctionTimeout, "timeout");
@@ -131,9 +131,9 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   onRecord(word: WireWord, records: Records): void {
-    if (word === WireWord.Response) this.onReply(readReply(records));
+    if (word === WireWord.Response) this.onResponse(readReply(records));
     else if (word === WireWord.Body) this.onPiece(records.bytes());
-    else if (word === WireWord.End) this.reply!.end();
+    else if (word === WireWord.End) this.response!.end();
     else if (word === WireWord.Fault) this.end(Fault.FunctionFailed, "error");
     else if (word === WireWord.Taken) this.onTaken(records.number());
     else if (word === WireWord.Upgrade) this.onUpgrade(readUpgrade(records));
@@ -142,9 +142,9 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     else throw new RecordFault(`a thread said ${word}`);
   }
 
-  private onReply(record: ReplyRecord): void {
+  private onResponse(record: ResponseRecord): void {
     this.status = record.status;
-    this.reply!.begin(record);
+    this.response!.begin(record);
   }
 
   private onUpgrade(record: UpgradeRecord): void {
@@ -163,7 +163,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   onPiece(bytes: Uint8Array): void {
-    this.reply!.piece(bytes);
+    this.response!.piece(bytes);
   }
 
   onUpstream(id: number, records: Records): void {
@@ -174,8 +174,8 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  private get isReplying(): boolean {
-    return this.reply?.isBegun === true;
+  private get isResponding(): boolean {
+    return this.response?.isBegun === true;
   }
 
   onHead(): void {
@@ -224,11 +224,11 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   onWritable(): void {
-    this.reply?.onWritable();
+    this.response?.onWritable();
   }
 
   onCancelled(): void {
-    if (!this.isReplying) this.count("cancelled");
+    if (!this.isResponding) this.count("cancelled");
     this.outcome = "cancelled";
     this.link?.record(WireWord.Cancel, this.id);
     this.leave();
@@ -255,15 +255,15 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   onTimer(): void {
     if (this.ex === null) return;
     // The time that a client takes to read is bounded by the client's own sink.
-    if (this.reply?.isFull === true) return this.onProgress();
-    this.note(this.isReplying ? "its response has made no progress" : "no response in time");
-    if (!this.isReplying) this.link?.overdue(this.id, this.site.timeoutMs);
+    if (this.response?.isFull === true) return this.onProgress();
+    this.note(this.isResponding ? "its response has made no progress" : "no response in time");
+    if (!this.isResponding) this.link?.overdue(this.id, this.site.timeoutMs);
     this.end(Fault.FunctionTimeout, "timeout");
   }
 
   private end(fault: Fault, outcome: CallOutcome): void {
     this.outcome = outcome;
-    if (!this.isReplying) this.count(outcome);
+    if (!this.isResponding) this.count(outcome);
     else this.link?.record(WireWord.Cancel, this.id);
     const ex = this.leave();
     if (ex !== null && mayRespond(ex)) ex.sink.abort(ex, fault);
@@ -284,7 +284,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     const { ex, link, site } = this;
     this.ex = null;
     this.link = null;
-    this.reply?.stop();
+    this.response?.stop();
     this.span?.end(this.outcome, this.status);
     site.services.wheel.remove(this.timer);
     site.pool.leave(this);
@@ -300,7 +300,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 /** The line of the log for what the data worker has found. @param at `file:line` of the function */
 export function failureLine(what: string, at: string, ex: Exchange): FunctionLine {
   const route = ex.route!.label;
-  const request_id = ex.reply.requestId();
+  const request_id = ex.response.requestId();
   return {
     event: "function_failed",
     level: "error",

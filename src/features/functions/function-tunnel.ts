@@ -1,9 +1,9 @@
-import type { Exchange, ReplySource } from "../../message/exchange.ts";
+import type { Exchange, ResponseSource } from "../../message/exchange.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
-import { fieldsFault } from "./reply-record.ts";
+import { fieldsFault } from "./response-record.ts";
 import { readLine } from "./said.ts";
 import { type FunctionLine, RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
 
@@ -28,7 +28,7 @@ export function readUpgrade(records: Records): UpgradeRecord {
 }
 
 /** A WebSocket of a client whose other end is in a thread: frames go through as they come, a window of them each way. */
-export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
+export class FunctionTunnel implements TunnelEnd, ResponseSource, LinkCall {
   private readonly link: FunctionLink;
   private readonly id: number;
   private readonly onOver: () => void;
@@ -51,16 +51,16 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
 
   /** Accepts it. The caller has looked at the handshake. */
   start(ex: Exchange, { protocol, fields }: UpgradeRecord): void {
-    const { reply } = ex;
+    const { response } = ex;
     ex.source = this;
-    reply.status = 101;
-    reply.headers.resetOwn();
-    reply.headers.add("Upgrade", "websocket");
-    reply.headers.add("Sec-WebSocket-Accept", acceptOf(fieldOf(ex.request.headers, "sec-websocket-key")));
-    if (protocol !== "") reply.headers.add("Sec-WebSocket-Protocol", protocol);
+    response.status = 101;
+    response.headers.resetOwn();
+    response.headers.add("Upgrade", "websocket");
+    response.headers.add("Sec-WebSocket-Accept", acceptOf(fieldOf(ex.request.headers, "sec-websocket-key")));
+    if (protocol !== "") response.headers.add("Sec-WebSocket-Protocol", protocol);
     for (const [name, value] of fields)
-      if (!/^(sec-websocket-.*|upgrade|connection)$/i.test(name)) reply.headers.add(name, value);
-    reply.framing = Framing.None;
+      if (!/^(sec-websocket-.*|upgrade|connection)$/i.test(name)) response.headers.add(name, value);
+    response.framing = Framing.None;
     this.client = ex.sink.upgrade(ex, this);
     // What the client has sent since its handshake comes now.
     this.client?.tunnelStart();

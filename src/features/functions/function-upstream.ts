@@ -7,7 +7,7 @@ import {
   type Handler,
   type IdleExchangePorts,
   type Pipeline,
-  type ReplySink,
+  type ResponseSink,
 } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
@@ -15,13 +15,13 @@ import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";
-import { dropTable } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/response-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
 import type { CallSpanPorts, UpstreamSpanPorts } from "./call-spans.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { askedTarget, withoutPrefix } from "./hooked-request.ts";
-import { fieldsFault } from "./reply-record.ts";
+import { fieldsFault } from "./response-record.ts";
 import { discard, RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
 
 /** Where requests of `ctx.upstream()` go. */
@@ -47,7 +47,7 @@ const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 const DROP: Uint8Array = dropTable(HOP_BY_HOP);
 
 /** One request of `ctx.upstream()` under way: its body comes from the thread, its response goes there. */
-export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
+export class FunctionUpstream implements LinkCall, BodyFlow, ResponseSink {
   readonly returnsBytes = true;
   readonly copiesBytes = true;
   private readonly link: FunctionLink;
@@ -174,7 +174,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   head(ex: Exchange): void {
     ex.state = ExchangeState.Replying;
     this.isHeadOut = true;
-    const { headers, status, withoutBody, framing } = ex.reply;
+    const { headers, status, withoutBody, framing } = ex.response;
     const out = this.link.record(WireWord.Response, this.id);
     out.line(status);
     writeFields(out, headers, DROP);
@@ -193,17 +193,17 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   }
 
   /** What the gateway says in the target's place, such as that the request goes round in a loop. */
-  fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    ex.reply.status = reply.status;
+  fixed(ex: Exchange, response: PrebuiltResponse): void {
+    ex.response.status = response.status;
     const out = this.link.record(WireWord.Response, this.id);
-    out.line(reply.status);
-    out.line(reply.fields.length);
-    for (const [name, value] of reply.fields) {
+    out.line(response.status);
+    out.line(response.fields.length);
+    for (const [name, value] of response.fields) {
       out.line(name);
       out.line(value);
     }
     out.line("1");
-    out.raw(reply.body.latin1Slice());
+    out.raw(response.body.latin1Slice());
     this.over();
   }
 
@@ -298,8 +298,8 @@ function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exc
     ex.forwardPath = withoutPrefix(sanitised, ex);
     ex.canonicalPath = "";
   }
-  asking.reply.requestIdLine.copy(ex.reply.requestIdLine, 0, 0, asking.reply.requestIdEnd);
-  ex.reply.requestIdEnd = asking.reply.requestIdEnd;
+  asking.response.requestIdLine.copy(ex.response.requestIdLine, 0, 0, asking.response.requestIdEnd);
+  ex.response.requestIdEnd = asking.response.requestIdEnd;
   return ex;
 }
 

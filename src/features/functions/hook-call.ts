@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { CallOutcome } from "../../memory/span-ring.ts";
-import { type Exchange, ExchangeState, mayRespond, type ReplySource, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, mayRespond, type ResponseSource, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { CallSpanPorts } from "./call-spans.ts";
 import { type CallPorts, FUNCTION_IDLE_MS, failureLine } from "./function-call.ts";
@@ -12,10 +12,10 @@ import { FunctionUpstream } from "./function-upstream.ts";
 import { HookBody } from "./hook-body.ts";
 import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
-import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
+import { readReply } from "./response-record.ts";
 import { readLine } from "./said.ts";
-import { faultOfStatus, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { faultOfStatus, type ReplyOwner, ThreadResponse } from "./thread-response.ts";
 import { CallKind, RecordFault, type Records, WireWord } from "./wire.ts";
 
 /** What hooks are made with. */
@@ -43,7 +43,7 @@ const enum Stage {
 /**
  * The hooks of one exchange: `onRequest` before its route's handler, `onResponse` before the response goes on.
  */
-export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, ReplySource {
+export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, ResponseSource {
   private readonly site: HookPorts;
   private readonly ex: Exchange;
   private readonly uses: number;
@@ -52,7 +52,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private id = 0;
   private wait: PhaseWait | null = null;
   private sink: HookSink | null = null;
-  private reply: ThreadReply | null = null;
+  private response: ThreadResponse | null = null;
   /** The request's, where it is held for `onRequest`. */
   private body: HookBody | null = null;
   /** Whether another body is coming from `onRequest`. */
@@ -159,12 +159,12 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   }
 
   onPiece(bytes: Uint8Array): void {
-    if (!this.takesBody) this.reply?.piece(bytes);
+    if (!this.takesBody) this.response?.piece(bytes);
     else if (this.putBody(bytes)) this.link!.record(WireWord.Taken, this.id).line(bytes.length);
   }
 
   private onEnd(): void {
-    if (!this.takesBody) return this.reply?.end();
+    if (!this.takesBody) return this.response?.end();
     this.takesBody = false;
     this.isAnswered = true;
     this.goOn();
@@ -223,7 +223,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     const record = readReply(records);
     this.status = record.status;
     if (this.stage === Stage.Response) {
-      if (record.mode !== "0") return this.replace(() => this.reply!.begin(record));
+      if (record.mode !== "0") return this.replace(() => this.response!.begin(record));
       const why = this.sink!.setHead(record);
       if (why !== "") return this.onBroken(why);
       this.leave("ok");
@@ -231,7 +231,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     } else if (this.stage === Stage.Request) {
       this.wait!.end();
       this.ex.source = this;
-      this.replace(() => this.reply!.begin(record));
+      this.replace(() => this.response!.begin(record));
     }
   }
 
@@ -240,7 +240,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.body?.release();
     if (this.sink !== null) this.ex.source = this;
     this.stage = Stage.Replying;
-    this.reply = new ThreadReply(this.ex, this.link!, this.id, this);
+    this.response = new ThreadResponse(this.ex, this.link!, this.id, this);
     begin();
   }
 
@@ -329,7 +329,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   }
 
   onWritable(): void {
-    this.reply?.onWritable();
+    this.response?.onWritable();
   }
 
   onCancelled(): void {
@@ -340,7 +340,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   onTimer(): void {
     if (this.stage === Stage.Over) return;
-    if (this.reply?.isFull === true) return this.onProgress();
+    if (this.response?.isFull === true) return this.onProgress();
     this.note("it took too long");
     this.link?.overdue(this.id, this.site.timeoutMs);
     this.fail(Fault.FunctionTimeout, "timeout");
@@ -387,7 +387,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     if (this.stage === Stage.Over) return;
     this.stage = Stage.Over;
     if (outcome !== null) this.count(outcome);
-    this.reply?.stop();
+    this.response?.stop();
     site.services.wheel.remove(this.timer);
     site.pool.leave(this);
     if (this.upstreams !== null) for (const upstream of [...this.upstreams]) upstream.cancel();

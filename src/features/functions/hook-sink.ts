@@ -1,16 +1,16 @@
 import type { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
-import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink, type ResponseSource } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
-import { dropTable } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/response-encoder.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { type ReplyRecord, recordFault } from "./reply-record.ts";
+import { type ResponseRecord, recordFault } from "./response-record.ts";
 import { WireWord } from "./wire.ts";
 
 /** Whom a sink asks about a response that it holds. */
@@ -39,18 +39,18 @@ const enum Stage {
 const DROP: Uint8Array = dropTable(HOP_BY_HOP);
 
 /** Holds the head of a response, and what follows of it, until `onResponse` has said what becomes of it. */
-export class HookSink extends PassingSink implements ReplySource {
+export class HookSink extends PassingSink implements ResponseSource {
   private readonly owner: HookOwner;
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
-  private origin: ReplySource | null = null;
+  private origin: ResponseSource | null = null;
   private kept: KeptBytes = new KeptBytes();
   private size = 0;
   private hasEnded = false;
   /** Whether the origin was told to wait. */
   private isStopped = false;
 
-  constructor(inner: ReplySink, owner: HookOwner) {
+  constructor(inner: ResponseSink, owner: HookOwner) {
     super(inner);
     this.owner = owner;
   }
@@ -63,15 +63,15 @@ export class HookSink extends PassingSink implements ReplySource {
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** What the gateway says in the place of a response stays as it is; what it has made beforehand is a response like another. */
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    if (this.stage !== Stage.Waiting || reply.isRefusal) return this.over(() => this.inner.fixed(ex, reply));
-    ex.reply.status = reply.status;
-    ex.reply.headers.copyFrom(reply.block);
-    ex.reply.framing = reply.hasLength ? Framing.Length : Framing.None;
-    ex.reply.contentLength = reply.body.length;
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    if (this.stage !== Stage.Waiting || response.isRefusal) return this.over(() => this.inner.fixed(ex, response));
+    ex.response.status = response.status;
+    ex.response.headers.copyFrom(response.block);
+    ex.response.framing = response.hasLength ? Framing.Length : Framing.None;
+    ex.response.contentLength = response.body.length;
     // The thread is asked later: until then the response is held.
     this.head(ex);
-    if (reply.body.length > 0 && reply.hasLength) this.body(ex, reply.body, 0, reply.body.length);
+    if (response.body.length > 0 && response.hasLength) this.body(ex, response.body, 0, response.body.length);
     this.end(ex);
   }
 
@@ -80,7 +80,7 @@ export class HookSink extends PassingSink implements ReplySource {
     this.ex = ex;
     this.origin = ex.source;
     ex.source = this;
-    if (this.owner.holdsBodies && ex.reply.framing !== Framing.None) {
+    if (this.owner.holdsBodies && ex.response.framing !== Framing.None) {
       this.stage = Stage.Gathering;
       return;
     }
@@ -133,7 +133,7 @@ export class HookSink extends PassingSink implements ReplySource {
 
   /** Tells the thread of the response. */
   ask(link: FunctionLink, id: number): void {
-    const { status, headers } = this.ex!.reply;
+    const { status, headers } = this.ex!.response;
     const out = link.record(WireWord.Response, id);
     out.line(status);
     writeFields(out, headers, DROP);
@@ -146,16 +146,16 @@ export class HookSink extends PassingSink implements ReplySource {
   }
 
   /** Status and fields of the response are these. @returns why they cannot be, or "" */
-  setHead(record: ReplyRecord): string {
+  setHead(record: ResponseRecord): string {
     const why = recordFault(record);
     if (why !== "") return why;
     const { status, fields } = record;
-    const { reply } = this.ex!;
-    reply.status = status;
-    const kept = keptFields(reply.headers);
-    reply.headers.resetOwn();
-    for (const [name, value] of fields) if (!CONNECTION.test(name)) reply.headers.add(name, value);
-    for (const [name, value] of kept) reply.headers.add(name, value);
+    const { response } = this.ex!;
+    response.status = status;
+    const kept = keptFields(response.headers);
+    response.headers.resetOwn();
+    for (const [name, value] of fields) if (!CONNECTION.test(name)) response.headers.add(name, value);
+    for (const [name, value] of kept) response.headers.add(name, value);
     if (status === 204 || status === 205 || status === 304) this.dropBody();
     return "";
   }
@@ -187,7 +187,7 @@ export class HookSink extends PassingSink implements ReplySource {
     if (ex === null) return;
     ex.sink = this.inner;
     if (!this.hasEnded) origin?.onCancelled(ex);
-    ex.reply.trailers = null;
+    ex.response.trailers = null;
   }
 
   /** The body is not sent: the status has none. */
@@ -196,9 +196,9 @@ export class HookSink extends PassingSink implements ReplySource {
     if (!this.hasEnded) this.origin!.onCancelled(ex);
     this.hasEnded = true;
     this.kept.drop();
-    ex.reply.framing = Framing.None;
-    ex.reply.contentLength = 0;
-    ex.reply.lengthWithoutBody = false;
+    ex.response.framing = Framing.None;
+    ex.response.contentLength = 0;
+    ex.response.lengthWithoutBody = false;
   }
 
   // ── the client, while the response is held ────────────────────────────────────────────────────────────────────

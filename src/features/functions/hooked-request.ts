@@ -6,7 +6,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
-import { fieldsFault } from "./reply-record.ts";
+import { fieldsFault } from "./response-record.ts";
 import type { Records } from "./wire.ts";
 
 /** A head in the place of a request's, as `onRequest` gives it. */

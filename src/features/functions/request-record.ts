@@ -5,8 +5,8 @@ import { HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
-import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
+import { dropTable } from "../../proto/h1/response-encoder.ts";
 import { isShownAsItCame, shownPath } from "../../proto/target/routed-path.ts";
 import type { Batch, CallKind } from "./wire.ts";
 
@@ -31,7 +31,7 @@ export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boo
   out.byte(Byte.Equals);
   out.line(ex.clientIp === UNKNOWN_CLIENT ? "" : ex.clientIp);
   out.byte(Byte.Equals);
-  out.line(ex.reply.requestId());
+  out.line(ex.response.requestId());
   out.byte(Byte.Equals);
   out.line(ex.route!.label);
   out.byte(Byte.Equals);

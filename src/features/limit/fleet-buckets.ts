@@ -3,8 +3,8 @@ import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucke
 
 /** How a worker reaches the store: by way of the control thread. */
 interface FleetBucketPorts {
-  /** @param answer called once, later; with null if the store is away */
-  ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void;
+  /** @param response called once, later; with null if the store is away */
+  ask(calls: readonly BucketCall[], response: (responses: BucketReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */
   nowMs(): number;
   /** Runs `work` as a turn of its own, after so many milliseconds. */
@@ -215,10 +215,10 @@ export class FleetBuckets {
     if (asked.length === 0) return;
     this.pace.onAsked(asked.length, nowMs);
     const calls = asked.map((bucket) => bucket.ask(nowMs));
-    this.port.ask(calls, (replies) => {
+    this.port.ask(calls, (responses) => {
       const thenMs = this.port.nowMs();
-      if (replies !== null) this.pace.onAnswered(thenMs - nowMs);
-      for (const [i, bucket] of asked.entries()) this.settle(bucket, replies?.[i] ?? null, thenMs);
+      if (responses !== null) this.pace.onAnswered(thenMs - nowMs);
+      for (const [i, bucket] of asked.entries()) this.settle(bucket, responses?.[i] ?? null, thenMs);
     });
   }
 

@@ -4,8 +4,8 @@ import {
   type Exchange,
   ExchangeState,
   type IdleExchangePorts,
-  type ReplySink,
-  type ReplySource,
+  type ResponseSink,
+  type ResponseSource,
 } from "../../message/exchange.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
@@ -39,7 +39,7 @@ interface Piece {
  *
  *   Passing ──head of a response with a body──▶ Pacing ──last byte of an ended body, or the end of the exchange──▶ Over
  */
-export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
+export class PacedSink extends PassingSink implements ResponseSource, TimerOwner {
   private readonly rate: number;
   private readonly ports: PacingPorts;
   private readonly burst: number;
@@ -47,7 +47,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
   /** Whose response is paced; null before and after. */
   private ex: Exchange | null = null;
   private uses = 0;
-  private origin: ReplySource;
+  private origin: ResponseSource;
   private pieces: Piece[] = [];
   /** Bytes that may go out, as of `countedMs`. */
   private tokens: number;
@@ -58,7 +58,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
   private timer: TimerNode | null = null;
 
   /** @param rate bytes a second, at least 1 */
-  constructor(inner: ReplySink, rate: number, ports: PacingPorts) {
+  constructor(inner: ResponseSink, rate: number, ports: PacingPorts) {
     super(inner);
     this.rate = rate;
     this.ports = ports;
@@ -73,14 +73,14 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
     return this.ex === null && super.returnsBytes;
   }
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    const { body, hasLength, isRefusal } = reply;
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    const { body, hasLength, isRefusal } = response;
     if (isRefusal || !hasLength || body.length <= this.burst || ex.request.method === Method.Head)
-      return this.inner.fixed(ex, reply);
-    ex.reply.status = reply.status;
-    ex.reply.headers.copyFrom(reply.block);
-    ex.reply.framing = Framing.Length;
-    ex.reply.contentLength = body.length;
+      return this.inner.fixed(ex, response);
+    ex.response.status = response.status;
+    ex.response.headers.copyFrom(response.block);
+    ex.response.framing = Framing.Length;
+    ex.response.contentLength = body.length;
     this.head(ex);
     if (this.isOver(ex)) return;
     this.body(ex, body, 0, body.length);
@@ -88,7 +88,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
   }
 
   override head(ex: Exchange): void {
-    const { framing, withoutBody } = ex.reply;
+    const { framing, withoutBody } = ex.response;
     if (!withoutBody && framing !== Framing.None && ex.request.method !== Method.Head) {
       this.ex = ex;
       this.uses = ex.uses;
@@ -113,11 +113,11 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
     // The handler is done with the response.
     this.origin = this.ports.idle.source;
     this.hasEnded = true;
-    const { trailers } = ex.reply;
+    const { trailers } = ex.response;
     if (trailers === null) return;
     const own = new HeaderBlock();
     own.copyFrom(trailers);
-    ex.reply.trailers = own;
+    ex.response.trailers = own;
   }
 
   override abort(ex: Exchange, fault: Fault): void {

@@ -40,12 +40,12 @@ export interface Quota {
 }
 
 /** Tells a quota in a response, unless an earlier phase has told a tighter quota. */
-export function tellQuota({ reply }: Exchange, quota: Quota): void {
-  const told = reply.extra?.fields.find(([name]) => name === STATE);
-  if (told === undefined) return reply.addExtra(quota.fields);
+export function tellQuota({ response }: Exchange, quota: Quota): void {
+  const told = response.extra?.fields.find(([name]) => name === STATE);
+  if (told === undefined) return response.addExtra(quota.fields);
   if (Number(/;r=(\d+)/.exec(told[1])?.[1] ?? 0) <= quota.left) return;
-  const others = reply.extra!.fields.filter(([name]) => name !== STATE && name !== POLICY);
-  reply.extra = new ExtraFields([...others, ...quota.fields.fields]);
+  const others = response.extra!.fields.filter(([name]) => name !== STATE && name !== POLICY);
+  response.extra = new ExtraFields([...others, ...quota.fields.fields]);
 }
 
 /** RFC 9651 §3.3.1: fifteen digits at most. */

@@ -120,8 +120,8 @@ export class Mirror {
   /** What is to be sent of a request, without its body: as it goes to its target now, under the same id. */
   copyOf(ex: Exchange): Exchange {
     const copy = unattendedCopy(ex, this.services.idle);
-    ex.reply.requestIdLine.copy(copy.reply.requestIdLine, 0, 0, ex.reply.requestIdEnd);
-    copy.reply.requestIdEnd = ex.reply.requestIdEnd;
+    ex.response.requestIdLine.copy(copy.response.requestIdLine, 0, 0, ex.response.requestIdEnd);
+    copy.response.requestIdEnd = ex.response.requestIdEnd;
     copy.request.expectContinue = false;
     copy.client = ex.client;
     return copy;
@@ -169,7 +169,7 @@ class MirrorSink extends UnattendedSink {
   }
 
   override head(ex: Exchange): void {
-    if (this.digest !== null) this.digest.status = ex.reply.status;
+    if (this.digest !== null) this.digest.status = ex.response.status;
     super.head(ex);
   }
 

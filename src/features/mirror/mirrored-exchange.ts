@@ -39,7 +39,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
     super(ex.sink);
     this.mirror = mirror;
     const { compares } = mirror.settings;
-    const requestId = ex.reply.requestId();
+    const requestId = ex.response.requestId();
     this.comparison = compares ? new Comparison((found) => mirror.differs(requestId, found)) : null;
     this.digest = compares ? new ResponseDigest() : null;
   }
@@ -126,14 +126,14 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
     this.digest = null;
     this.giveUp();
-    this.inner.fixed(ex, reply);
+    this.inner.fixed(ex, response);
   }
 
   override head(ex: Exchange): void {
-    if (this.digest !== null) this.digest.status = ex.reply.status;
+    if (this.digest !== null) this.digest.status = ex.response.status;
     this.inner.head(ex);
   }
 

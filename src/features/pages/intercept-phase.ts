@@ -1,4 +1,4 @@
-import { type Exchange, type Phase, type ReplySink, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseSink, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { ReplacingSink } from "../../message/replacing-sink.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
@@ -29,18 +29,18 @@ export class InterceptPhase implements Phase {
 class InterceptingSink extends ReplacingSink {
   private readonly pages: StatusPages;
 
-  constructor(inner: ReplySink, pages: StatusPages) {
+  constructor(inner: ResponseSink, pages: StatusPages) {
     super(inner);
     this.pages = pages;
   }
 
   override head(ex: Exchange): void {
-    const { reply } = ex;
-    const { status, fromUpstream } = reply;
+    const { response } = ex;
+    const { status, fromUpstream } = response;
     const page = fromUpstream && status >= 400 ? this.pages.find(status) : null;
     if (page === null) return this.inner.head(ex);
-    dropRepresentation(reply.headers);
-    for (const [name, value] of PAGE_FIELDS) reply.headers.add(name, value);
+    dropRepresentation(response.headers);
+    for (const [name, value] of PAGE_FIELDS) response.headers.add(name, value);
     this.replaceBody(ex, Buffer.from(page.fill({ status, requestId: ex.pipeline.nameOf(ex) })));
   }
 }

@@ -23,16 +23,16 @@ export class HtmlRefusals implements RefusalPages {
     this.pages = pages;
   }
 
-  shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
-    if (ex.route?.kind.isBuiltIn === true || !prefersHtml(ex.request.headers)) return reply;
+  shown(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse {
+    if (ex.route?.kind.isBuiltIn === true || !prefersHtml(ex.request.headers)) return response;
     const requestId = ex.pipeline.nameOf(ex);
-    const facts = { status: reply.status, requestId };
-    const kept = reply.fields.filter(([name]) => !REPLACED.has(name.toLowerCase()));
+    const facts = { status: response.status, requestId };
+    const kept = response.fields.filter(([name]) => !REPLACED.has(name.toLowerCase()));
     const fields = [...PAGE_FIELDS, ["X-Request-Id", requestId] as const, ...kept];
-    const page = this.pageOf(ex, reply.status);
-    if (page !== null) return new PrebuiltResponse(reply.status, fields, page.fill(facts));
+    const page = this.pageOf(ex, response.status);
+    if (page !== null) return new PrebuiltResponse(response.status, fields, page.fill(facts));
     if (fieldOf(kept, "content-security-policy") === "") fields.push(POLICY);
-    return new PrebuiltResponse(reply.status, fields, builtInPage(facts, fieldOf(kept, "retry-after")));
+    return new PrebuiltResponse(response.status, fields, builtInPage(facts, fieldOf(kept, "retry-after")));
   }
 
   private pageOf({ route, fault }: Exchange, status: number): PageText | null {

@@ -1,4 +1,4 @@
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
@@ -24,7 +24,7 @@ export interface ChoosyRoute {
  * Tells caches behind which the clients are that a response depends on what `match` asks: Vary. The gateway's own cache
  * tells such routes apart by its key. docs/routing.md#match-and-caches
  */
-export class MatchVaryTap implements ReplyTap {
+export class MatchVaryTap implements ResponseTap {
   readonly name = "matchVary";
   private readonly asked: readonly (readonly ChoosyRoute[])[];
   private readonly unrouted: readonly ChoosyRoute[];
@@ -44,7 +44,7 @@ export class MatchVaryTap implements ReplyTap {
     // Before the first phase, no route has been asked.
     if (asked.length === 0 || ex.step === 0) return;
     const fields = this.fieldsFor(ex.request, asked);
-    if (fields !== null) ex.reply.addExtra(fields);
+    if (fields !== null) ex.response.addExtra(fields);
   }
 
   onFixed(ex: Exchange): void {

@@ -1,4 +1,4 @@
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -10,7 +10,7 @@ import type { SecurityHeadersConfig } from "./settings.ts";
  * (RFC 6797 §7.2). What to add is prebuilt for each set of fields that a response may have already.
  * docs/guards.md#security-headers
  */
-export class SecurityHeadersTap implements ReplyTap {
+export class SecurityHeadersTap implements ResponseTap {
   readonly name = "securityHeaders";
   private readonly policies: RoutePolicies<MissingFields | null>;
 
@@ -20,14 +20,14 @@ export class SecurityHeadersTap implements ReplyTap {
 
   onHead(ex: Exchange): void {
     const missing = this.policies.of(ex);
-    if (missing !== null) add(ex, missing, marksOf(ex.reply.headers));
+    if (missing !== null) add(ex, missing, marksOf(ex.response.headers));
   }
 
-  onFixed(ex: Exchange, reply: PrebuiltResponse): void {
+  onFixed(ex: Exchange, response: PrebuiltResponse): void {
     const missing = this.policies.of(ex);
     if (missing === null) return;
-    if (reply.marks < 0) reply.marks = marksOfFixed(reply);
-    add(ex, missing, reply.marks);
+    if (response.marks < 0) response.marks = marksOfFixed(response);
+    add(ex, missing, response.marks);
   }
 
   onEnd(_ex: Exchange): void {}
@@ -49,7 +49,7 @@ export function missingFields(settings: SecurityHeadersConfig): MissingFields | 
 
 function add(ex: Exchange, fields: MissingFields, marks: number): void {
   const missing = fields[ex.client.tls ? marks : marks | HSTS_MARK]!;
-  if (missing !== null) ex.reply.addExtra(missing);
+  if (missing !== null) ex.response.addExtra(missing);
 }
 
 /** Which of the fields stand in a response, one bit for each in the order of NAMES. */
@@ -59,9 +59,9 @@ function marksOf(headers: HeaderBlock): number {
   return marks;
 }
 
-function marksOfFixed(reply: PrebuiltResponse): number {
+function marksOfFixed(response: PrebuiltResponse): number {
   let marks = 0;
-  for (const [name] of reply.fields) {
+  for (const [name] of response.fields) {
     const index = NAMES.findIndex((known) => known.toLowerCase() === name.toLowerCase());
     if (index >= 0) marks |= 1 << index;
   }

@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { Framing } from "../../message/request-head.ts";
 
 /** Who writes what an operator should know. */
@@ -8,7 +8,7 @@ interface WarningListener {
 }
 
 /** Each 413 leaves a warning that names method, path and limit. docs/sidecar.md#bodies */
-export class BodyWarningTap implements ReplyTap {
+export class BodyWarningTap implements ResponseTap {
   readonly name = "bodyWarning";
   private readonly listener: WarningListener;
 

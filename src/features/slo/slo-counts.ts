@@ -1,7 +1,7 @@
 import { faultRow } from "../../core/fault-rows.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
 
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { endsBadly, hasLeftHttp } from "../../message/exchange-end.ts";
 
 /** The counters of all routes with objectives, by the keys of these. */
@@ -89,7 +89,7 @@ interface SloRoute {
 }
 
 /** Counts how the requests of routes with objectives have gone. */
-export class SloTap implements ReplyTap {
+export class SloTap implements ResponseTap {
   readonly name = "slo";
   private readonly routes: readonly (SloRoute | null)[];
 
@@ -103,7 +103,7 @@ export class SloTap implements ReplyTap {
   onEnd(ex: Exchange): void {
     const route = ex.route === null ? null : this.routes[ex.route.index]!;
     if (route === null) return;
-    const { status } = ex.reply;
+    const { status } = ex.response;
     // A connection for a WebSocket may last for days.
     const isSlow = !hasLeftHttp(ex) && ex.endedMs - ex.startedMs > route.underMs;
     route.counter.count(hasFailed(ex, status), isSlow);

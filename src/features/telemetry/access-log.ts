@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, methodName } from "../../message/request-head.ts";
 import type { RoutePolicies } from "../../message/route-policies.ts";
@@ -18,7 +18,7 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
  * One line a request: of JSON, event `access`, unless a format says otherwise. What is not known is null. `path` is the path as it came, without the query,
  * which may hold what does not belong into a log; `fault` is why it was refused or cut. docs/operations.md#log
  */
-export class AccessLog implements ReplyTap {
+export class AccessLog implements ResponseTap {
   readonly name = "accessLog";
   private readonly policies: RoutePolicies<LinePolicy | null>;
   private readonly ports: AccessLogPorts;
@@ -64,7 +64,7 @@ export class AccessLog implements ReplyTap {
     const target = jsonTextOrNull(ex.attempt.upstreamLabel, FIELD_CHARS.label);
     return (
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
-      `,"request_id":${jsonTextOrNull(ex.reply.requestId(), FIELD_CHARS.request_id)}` +
+      `,"request_id":${jsonTextOrNull(ex.response.requestId(), FIELD_CHARS.request_id)}` +
       `,"client_ip":${jsonText(this.clientOf(ex), FIELD_CHARS.client_ip)}` +
       this.country(ex) +
       `,"method":${methodText(ex)}` +

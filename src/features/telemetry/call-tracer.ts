@@ -123,7 +123,7 @@ class UpstreamSpan {
   }
 
   /** @param ex the exchange with the target, which is over */
-  end({ request, reply, fault, attempt: { count, upstreamMs, upstreamLabel } }: Exchange): void {
+  end({ request, response, fault, attempt: { count, upstreamMs, upstreamLabel } }: Exchange): void {
     const span = this.parts.spans();
     if (upstreamLabel === "" || span === null || !span.begin()) return;
     const toEpoch = this.parts.clock.offsetMs();
@@ -131,7 +131,7 @@ class UpstreamSpan {
     span.number(SpanNumber.SentMs, this.startedMs + toEpoch);
     span.number(SpanNumber.EndMs, performance.now() + toEpoch);
     span.number(SpanNumber.UpstreamMs, upstreamMs);
-    span.number(SpanNumber.Status, reply.status);
+    span.number(SpanNumber.Status, response.status);
     span.number(SpanNumber.Attempts, count);
     span.number(SpanNumber.Fault, fault);
     span.number(SpanNumber.Flags, this.flags);

@@ -4,7 +4,7 @@ import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { COUNTERS, type CounterRow } from "../../memory/counter-rows.ts";
 import type { WorkerCounters } from "../../memory/counter-table.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
-import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseTap, Verdict } from "../../message/exchange.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { Refusals } from "./refusals.ts";
@@ -15,7 +15,7 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
  * docs/operations.md#metrics. What goes upstream is counted where it is sent, once an attempt. 21 ns a request
  * (4 million over 8 routes; prom-client's `inc` with labels alone takes 216).
  */
-export class CountersTap implements Phase, ReplyTap {
+export class CountersTap implements Phase, ResponseTap {
   readonly name = "counters";
   /** Who looks at each request while the dashboard is watched; null while it is not. */
   observer: RequestObserver | null = null;
@@ -115,7 +115,7 @@ const COMPRESSED: Readonly<Record<number, CounterRow>> = {
  * of the fault it ended with, else 499. A status beyond 599 means 5xx (RFC 9110 §15) and is counted as 599.
  */
 export function countedStatus(ex: Exchange): number {
-  const status = ex.reply.status;
+  const status = ex.response.status;
   if (status >= 100) return Math.min(status, 599);
   const refused = faultRow(ex.fault).status;
   return refused >= 100 ? refused : CLIENT_CLOSED_STATUS;

@@ -1,13 +1,13 @@
 import { Fault } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 
 /**
  * Adds `X-Edge-Fault`, the cause of a refusal or of a gateway error, to what operators get: `server.debug_header`.
  * docs/troubleshooting.md#in-a-header
  */
-export class DebugHeaderTap implements ReplyTap {
+export class DebugHeaderTap implements ResponseTap {
   readonly name = "debugHeader";
   private readonly isOperator: (ex: Exchange) => boolean;
   /** By cause. */
@@ -27,7 +27,7 @@ export class DebugHeaderTap implements ReplyTap {
       fields = new ExtraFields([["X-Edge-Fault", detail]]);
       this.made.set(detail, fields);
     }
-    ex.reply.addExtra(fields);
+    ex.response.addExtra(fields);
   }
 
   onEnd(_ex: Exchange): void {}

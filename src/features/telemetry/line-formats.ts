@@ -81,7 +81,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     time: () => isoTime.text(clock.nowMs),
     clf_time: () => commonTime(clock.nowMs),
     event: () => "access",
-    request_id: (ex) => cut(ex.reply.requestId(), FIELD_CHARS.request_id),
+    request_id: (ex) => cut(ex.response.requestId(), FIELD_CHARS.request_id),
     client_ip: (ex) => cut(ports.addresses.of(ex.clientIp), FIELD_CHARS.client_ip),
     country: (ex) => ex.country,
     asn: (ex) => String(ex.asn || ""),

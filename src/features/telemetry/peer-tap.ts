@@ -1,5 +1,5 @@
 import type { PeerRole } from "../../memory/counter-table.ts";
-import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import type { Exchange, ResponseTap } from "../../message/exchange.ts";
 import { countedStatus } from "./counters-tap.ts";
 
 /** Counts requests by who sent them. */
@@ -9,7 +9,7 @@ export interface PeerTally {
 }
 
 /** Counts what comes in from the mesh by the identity of the client, and what goes out by that of the server. docs/sidecar.md#who-asks */
-export class PeerTap implements ReplyTap {
+export class PeerTap implements ResponseTap {
   readonly name = "peers";
   private readonly tally: PeerTally;
   private readonly role: PeerRole;

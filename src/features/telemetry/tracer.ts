@@ -1,7 +1,7 @@
 import type { ShownAddresses } from "../../core/address-mask.ts";
 import { latin1, RandomPool } from "../../core/bytes.ts";
 import { SpanIdKind, SpanNumber, SpanText, type SpanWriter } from "../../memory/span-ring.ts";
-import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseTap, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, REQUEST_ID_FROM } from "../../message/request-head.ts";
 import { RequestTrace } from "../../message/request-trace.ts";
@@ -77,7 +77,7 @@ export class Tracer {
   };
 
   /** The last tap, since others name the trace. */
-  readonly tap: ReplyTap = {
+  readonly tap: ResponseTap = {
     name: "spans",
     onHead() {},
     onEnd: (ex) => {
@@ -169,7 +169,7 @@ export class Tracer {
 }
 
 /** What the head of the request says, and the id that the gateway gave it. */
-function recordHead({ request, reply }: Exchange, span: SpanWriter): void {
+function recordHead({ request, response }: Exchange, span: SpanWriter): void {
   const { bytes, headers } = request;
   span.number(SpanNumber.Protocol, request.major * 10 + (request.major === 1 ? request.minor : 0));
   span.number(SpanNumber.Method, request.method);
@@ -182,8 +182,8 @@ function recordHead({ request, reply }: Exchange, span: SpanWriter): void {
   } else if (request.targetTo > request.targetFrom) span.text(SpanText.Path, shownPath(request));
   const userAgent = headers.find(HeaderId.UserAgent);
   if (userAgent >= 0) recordField(SpanText.UserAgent, headers, userAgent, span);
-  if (reply.requestIdEnd > 0) {
-    span.slice(SpanText.RequestId, reply.requestIdLine, REQUEST_ID_FROM, reply.requestIdEnd - 2);
+  if (response.requestIdEnd > 0) {
+    span.slice(SpanText.RequestId, response.requestIdLine, REQUEST_ID_FROM, response.requestIdEnd - 2);
   }
 }
 

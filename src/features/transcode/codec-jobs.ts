@@ -5,7 +5,7 @@ import { readSchema } from "../../proto/grpc/schema.ts";
 import { type CodecRoute, codecOf } from "./codec-source.ts";
 import { JsonCodec } from "./json-codec.ts";
 import { parsed } from "./message-sources.ts";
-import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { type MethodCodec, UndecodableResponse } from "./method-codec.ts";
 import { BadInput, type FieldText } from "./request-input.ts";
 
 /** How the thread makes the codec of a route. */
@@ -61,7 +61,7 @@ function doneOf({ id, bytes, task }: CodecJob, codec: MethodCodec): CodecDone {
   try {
     return { id, ok: true, bytes: resultOf(task, bytes, codec) };
   } catch (error) {
-    const fault = task.kind !== "decode" ? "input" : error instanceof UndecodableReply ? "reply" : "json";
+    const fault = task.kind !== "decode" ? "input" : error instanceof UndecodableResponse ? "reply" : "json";
     return { id, ok: false, fault, message: messageOf(error) };
   }
 }

@@ -1,14 +1,14 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
-import { type Exchange, ExchangeState, type Handler, type ReplySink, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type Handler, type ResponseSink, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
-import { refuseCall } from "./json-reply.ts";
+import { refuseCall } from "./json-response.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
 /**
@@ -67,23 +67,23 @@ class GrpcWebSink extends PassingSink {
   /** The status and its companions, where the head had them: a response without messages has nothing but a head. */
   private headStatus: readonly Field[] = [];
 
-  constructor(inner: ReplySink, isText: boolean) {
+  constructor(inner: ResponseSink, isText: boolean) {
     super(inner);
     this.isText = isText;
   }
 
   override head(ex: Exchange): void {
-    const { reply } = ex;
-    const at = reply.headers.find(HeaderId.ContentType);
-    const type = at < 0 ? null : GRPC_TYPE.exec(reply.headers.valueText(at));
-    this.isGrpc = type !== null && reply.status === 200 && !reply.withoutBody;
+    const { response } = ex;
+    const at = response.headers.find(HeaderId.ContentType);
+    const type = at < 0 ? null : GRPC_TYPE.exec(response.headers.valueText(at));
+    this.isGrpc = type !== null && response.status === 200 && !response.withoutBody;
     if (this.isGrpc) {
       // A client need not look for them in two places, and a page sees no field that CORS does not name.
-      this.headStatus = takeStatus(reply.headers);
-      reply.headers.setValueOf(HeaderId.ContentType, `${this.isText ? WEB_TEXT : WEB}${type?.[1] ?? "+proto"}`);
-      reply.headers.removeAll(HeaderId.ContentLength);
-      reply.framing = Framing.Chunked;
-      reply.contentLength = 0;
+      this.headStatus = takeStatus(response.headers);
+      response.headers.setValueOf(HeaderId.ContentType, `${this.isText ? WEB_TEXT : WEB}${type?.[1] ?? "+proto"}`);
+      response.headers.removeAll(HeaderId.ContentLength);
+      response.framing = Framing.Chunked;
+      response.contentLength = 0;
     }
     this.inner.head(ex);
   }
@@ -96,9 +96,9 @@ class GrpcWebSink extends PassingSink {
 
   override end(ex: Exchange): void {
     if (this.isGrpc) {
-      const { trailers } = ex.reply;
+      const { trailers } = ex.response;
       const fields = [...this.headStatus, ...(trailers === null ? [] : fieldsOf(trailers))];
-      ex.reply.trailers = null;
+      ex.response.trailers = null;
       this.write(ex, trailersFrame(fields.some(([name]) => name === STATUS) ? fields : NO_STATUS));
     }
     this.inner.end(ex);
@@ -122,7 +122,7 @@ class GrpcWebSink extends PassingSink {
         ["grpc-message", faultRow(fault).label],
       ]),
     );
-    ex.reply.trailers = null;
+    ex.response.trailers = null;
     this.inner.end(ex);
   }
 

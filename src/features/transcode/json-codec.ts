@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { MAX_JSON_DEPTH } from "../../core/limits.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
-import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { type MethodCodec, UndecodableResponse } from "./method-codec.ts";
 import { BadInput, type FieldText, type RequestInput } from "./request-input.ts";
 import { detailsOf } from "./status-details.ts";
 
@@ -36,7 +36,7 @@ export class JsonCodec implements MethodCodec {
       JSON.parse(text);
       return text.replace(LINE_BREAKS, " ");
     } catch {
-      throw new UndecodableReply("the gRPC message is not JSON");
+      throw new UndecodableResponse("the gRPC message is not JSON");
     }
   }
 

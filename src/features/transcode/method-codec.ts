@@ -13,16 +13,16 @@ export interface MethodCodec {
   /** The JSON text of a response's message. @throws UndecodableReply */
   decode(message: Uint8Array): string;
   /** In place of JSON, where the response is a body as it is (google.api.HttpBody). @throws UndecodableReply */
-  readonly bytesOf?: (message: Uint8Array) => BytesReply;
+  readonly bytesOf?: (message: Uint8Array) => BytesResponse;
   /** The `details` of a status as JSON texts. */
   details(status: GrpcStatus): readonly string[];
 }
 
 /** A body with its media type. */
-export interface BytesReply {
+export interface BytesResponse {
   readonly contentType: string;
   readonly data: Uint8Array;
 }
 
 /** A response's message is none of the method. */
-export class UndecodableReply extends Error {}
+export class UndecodableResponse extends Error {}

@@ -34,7 +34,7 @@ export interface ReflectionPorts {
 
 /** Who is notified of a question. After `onEnd` or `onFailure` nothing more comes. */
 export interface ReflectionListener {
-  onAnswer(answer: ReflectionAnswer): void;
+  onAnswer(response: ReflectionAnswer): void;
   /** @param code of gRPC */
   onEnd(code: number, message: string): void;
   /** There is no response, or no whole one. */

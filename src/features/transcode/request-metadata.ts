@@ -20,7 +20,7 @@ export function requestMetadata(ex: Exchange): GrpcMetadata {
     // What begins with grpc- is the protocol's own. gRPC over HTTP/2, "Custom-Metadata".
     if (!name.startsWith("grpc-")) metadata.push([name, headers.valueText(i)]);
   }
-  metadata.push(["x-request-id", ex.reply.requestId()], ...forwardedFields(ex));
+  metadata.push(["x-request-id", ex.response.requestId()], ...forwardedFields(ex));
   metadata.push(["via", [...via, viaOf(ex.request)].join(", ")]);
   return metadata;
 }

@@ -19,7 +19,7 @@ import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
 import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
 import { withExactNumbers } from "../../proto/grpc/long-numbers.ts";
 import { bodyType, fieldOf, fieldPath, isHttpBody, takesStream } from "../../proto/grpc/schema.ts";
-import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
+import { type BytesResponse, type MethodCodec, UndecodableResponse } from "./method-codec.ts";
 import { maskPaths, type PatchMask, patchMaskOf } from "./patch-mask.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
 import type { TranscoderJson } from "./settings.ts";
@@ -43,7 +43,7 @@ export class SchemaCodec implements MethodCodec {
   readonly contentType = "application/grpc";
   readonly isStreaming: boolean;
   readonly takesStream: boolean;
-  readonly bytesOf?: (message: Uint8Array) => BytesReply;
+  readonly bytesOf?: (message: Uint8Array) => BytesResponse;
   private readonly method: DescMethod;
   private readonly registry: Registry;
   private readonly bodies: BodyFields;
@@ -98,10 +98,10 @@ export class SchemaCodec implements MethodCodec {
     return field.fieldKind === "map" ? {} : null;
   }
 
-  private bytesIn(bytes: Uint8Array): BytesReply {
+  private bytesIn(bytes: Uint8Array): BytesResponse {
     const message = this.messageOf(bytes) as unknown as Readonly<Record<string, unknown>>;
     const body = (this.responseField === undefined ? message : message[this.responseField.localName]) as
-      | Partial<BytesReply>
+      | Partial<BytesResponse>
       | undefined;
     return { contentType: body?.contentType || "application/octet-stream", data: body?.data ?? NO_BYTES };
   }
@@ -110,7 +110,7 @@ export class SchemaCodec implements MethodCodec {
     try {
       return fromBinary(this.method.output, bytes);
     } catch {
-      throw new UndecodableReply("the response is not a message of its type");
+      throw new UndecodableResponse("the response is not a message of its type");
     }
   }
 

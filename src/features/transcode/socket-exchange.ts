@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { TimerNode } from "../../core/timer-wheel.ts";
-import type { Exchange, ReplySource } from "../../message/exchange.ts";
+import type { Exchange, ResponseSource } from "../../message/exchange.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
@@ -10,11 +10,11 @@ import { GrpcCode, httpStatusOf, nameOfStatus } from "../../proto/grpc/grpc-stat
 import { CloseCode, encodeClose, encodeWebSocketFrame, Opcode } from "../../proto/websocket/frames.ts";
 import { acceptOf } from "../../proto/websocket/handshake.ts";
 import { CallExchange } from "./call-exchange.ts";
-import { errorJson, give } from "./json-reply.ts";
+import { errorJson, give } from "./json-response.ts";
 import type { FailedBeside } from "./large-messages.ts";
 import type { MethodCodec } from "./method-codec.ts";
-import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
 import { RefusedMessage, type RequestInput } from "./request-input.ts";
+import { ResponseMessages, type ResponseTaker } from "./response-messages.ts";
 import { type SocketListener, SocketMessages } from "./socket-messages.ts";
 import type { TranscodedMethod } from "./transcode-services.ts";
 
@@ -27,7 +27,7 @@ const SOCKET_CLOSE_MS = 5000;
  *   Waiting (for the schema) ──▶ Open ──status, fault, deadline──▶ Closing ──the client closes, or takes too long──▶ (over)
  *                                  └──the client closes or leaves──▶ (over)
  */
-export class SocketExchange extends CallExchange implements TunnelEnd, ReplySource, SocketListener, ReplyTaker {
+export class SocketExchange extends CallExchange implements TunnelEnd, ResponseSource, SocketListener, ResponseTaker {
   private readonly key: string;
   private readonly messages: SocketMessages;
   /** The client's end; null before the handshake, and when all is over. */
@@ -37,7 +37,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   private isClosing = false;
   private pong: Uint8Array | null = null;
   /** The upstream's messages, and how it has ended while some of them waited. */
-  private replies: ReplyMessages | null = null;
+  private responses: ResponseMessages | null = null;
   private lateEnd: GrpcStatus | null = null;
   /** Whether the client takes nothing more for now. */
   private isFull = false;
@@ -58,12 +58,12 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   protected onMethod(codec: MethodCodec): void {
     if (codec.takesStream === false) return this.endWith(NO_STREAM, 400);
     const ex = this.ex!;
-    const { reply } = ex;
-    reply.status = 101;
-    reply.headers.resetOwn();
-    reply.headers.add("Upgrade", "websocket");
-    reply.headers.add("Sec-WebSocket-Accept", acceptOf(this.key));
-    reply.framing = Framing.None;
+    const { response } = ex;
+    response.status = 101;
+    response.headers.resetOwn();
+    response.headers.add("Upgrade", "websocket");
+    response.headers.add("Sec-WebSocket-Accept", acceptOf(this.key));
+    response.framing = Framing.None;
     this.tunnel = ex.sink.upgrade(ex, this);
     this.beginStream(codec, this.messages);
     // What the client has sent since its handshake comes now.
@@ -91,7 +91,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
 
   tunnelWritable(): void {
     this.isFull = false;
-    if (this.replies?.isBehind !== true) this.call?.resume();
+    if (this.responses?.isBehind !== true) this.call?.resume();
   }
 
   tunnelClose(): void {
@@ -164,8 +164,8 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   onMetadata(): void {}
 
   onMessage(message: Uint8Array): void {
-    this.replies ??= new ReplyMessages(this.handler.services, this.of!, this);
-    this.replies.add(message);
+    this.responses ??= new ResponseMessages(this.handler.services, this.of!, this);
+    this.responses.add(message);
   }
 
   get isGone(): boolean {
@@ -206,7 +206,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
     this.endCall();
     this.count(httpStatusOf(status.code));
     if (status.code === GrpcCode.Unimplemented) this.handler.codecs.onUnimplemented();
-    if (this.replies?.isBehind === true) this.lateEnd = status;
+    if (this.responses?.isBehind === true) this.lateEnd = status;
     else this.end(status);
   }
 

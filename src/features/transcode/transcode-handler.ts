@@ -10,7 +10,7 @@ import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readBody } from "../../proto/grpc/json-text.ts";
 import { isKey } from "../../proto/websocket/handshake.ts";
 import type { CodecSource } from "./codec-source.ts";
-import { errorJson, give, refuseCall } from "./json-reply.ts";
+import { errorJson, give, refuseCall } from "./json-response.ts";
 import { BodyLines, LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
 import { SocketExchange } from "./socket-exchange.ts";

@@ -1,16 +1,16 @@
 import { Fault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import { type Exchange, ExchangeState, type ReplySource } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSource } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { CallExchange } from "./call-exchange.ts";
-import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";
+import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-response.ts";
 import type { FailedBeside } from "./large-messages.ts";
 import type { MessageSource } from "./message-pump.ts";
 import { ArrayElements, type BodyLines, GivenMessages, LARGE_MESSAGE_BYTES } from "./message-sources.ts";
-import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
-import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
+import { type BytesResponse, type MethodCodec, UndecodableResponse } from "./method-codec.ts";
 import type { RequestInput } from "./request-input.ts";
+import { ResponseMessages, type ResponseTaker } from "./response-messages.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
 import type { TranscodedMethod } from "./transcode-services.ts";
 
@@ -24,14 +24,14 @@ import type { TranscodedMethod } from "./transcode-services.ts";
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class TranscodedExchange extends CallExchange implements ReplySource, ReplyTaker {
+export class TranscodedExchange extends CallExchange implements ResponseSource, ResponseTaker {
   private readonly format: StreamFormat;
   private metadata: GrpcMetadata = [];
   private trailers: GrpcMetadata = [];
   /** The message that waits for the status, where the response is one message. */
   private message: Uint8Array | null = null;
   /** The messages of a stream, and how it has ended while some of them waited. */
-  private replies: ReplyMessages | null = null;
+  private responses: ResponseMessages | null = null;
   private lateEnd: GrpcStatus | null = null;
   /** Whether the client takes nothing more for now. */
   private isFull = false;
@@ -117,10 +117,10 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     }
     if (this.codec!.bytesOf !== undefined) return this.streamBytes(message);
     if (!this.isStreaming) this.startStream(this.format.contentType, this.format.opening);
-    this.replies ??= new ReplyMessages(this.handler.services, this.of!, this);
-    if (this.message !== null) this.replies.add(this.message);
+    this.responses ??= new ResponseMessages(this.handler.services, this.of!, this);
+    if (this.message !== null) this.responses.add(this.message);
     this.message = null;
-    this.replies.add(message);
+    this.responses.add(message);
   }
 
   onEnd(status: GrpcStatus, trailers: GrpcMetadata): void {
@@ -140,7 +140,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
 
   onWritable(): void {
     this.isFull = false;
-    if (this.replies?.isBehind !== true) this.call?.resume();
+    if (this.responses?.isBehind !== true) this.call?.resume();
   }
 
   onCancelled(): void {
@@ -173,8 +173,8 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
   }
 
   private answerBytes(): void {
-    const reply = this.message === null ? NO_BODY : this.bytesOf(this.message);
-    if (reply !== null) this.give(200, mediaType(reply.contentType), Buffer.from(reply.data));
+    const response = this.message === null ? NO_BODY : this.bytesOf(this.message);
+    if (response !== null) this.give(200, mediaType(response.contentType), Buffer.from(response.data));
   }
 
   private refuse(status: GrpcStatus, httpStatus: number = httpStatusOf(status.code)): void {
@@ -196,7 +196,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     this.isStreaming = true;
     const withBody = prepareHead(ex, 200, contentType, -1, this.metadata);
     ex.sink.head(ex);
-    if (!withBody) this.endReply();
+    if (!withBody) this.endResponse();
     else if (opening !== "") this.write(opening);
   }
 
@@ -208,10 +208,10 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
 
   /** A stream of bodies is one body, piece by piece; the first says its type. */
   private streamBytes(message: Uint8Array): void {
-    const reply = this.ex === null ? null : this.bytesOf(message);
-    if (reply === null) return;
-    if (!this.isStreaming) this.startStream(mediaType(reply.contentType), "");
-    if (reply.data.length > 0) this.writeBytes(reply.data);
+    const response = this.ex === null ? null : this.bytesOf(message);
+    if (response === null) return;
+    if (!this.isStreaming) this.startStream(mediaType(response.contentType), "");
+    if (response.data.length > 0) this.writeBytes(response.data);
   }
 
   get isGone(): boolean {
@@ -248,14 +248,14 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
   private endStream(status: GrpcStatus): void {
     if (this.ex === null) return;
     this.lateEnd ??= status;
-    if (this.replies?.isBehind === true) return;
+    if (this.responses?.isBehind === true) return;
     const format = this.codec!.bytesOf === undefined ? this.format : PLAIN_BYTES;
     const last =
       status.code === GrpcCode.Ok ? format.closing : format.error(errorJson(status, this.codec!.details(status)));
     // Never a clean end of a short body. docs/wire.md#after-a-refusal
     if (last === null) return this.abort(Fault.UpstreamUnavailable);
     if (last !== "") this.write(last);
-    this.endReply();
+    this.endResponse();
   }
 
   private write(text: string): void {
@@ -270,10 +270,10 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     this.call?.pause();
   }
 
-  private endReply(): void {
+  private endResponse(): void {
     const ex = this.leave();
     if (ex === null) return;
-    ex.reply.trailers = trailersFor(ex, this.trailers);
+    ex.response.trailers = trailersFor(ex, this.trailers);
     ex.sink.end(ex);
   }
 
@@ -283,7 +283,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     return this.attempt(() => this.codec!.decode(message));
   }
 
-  private bytesOf(message: Uint8Array): BytesReply | null {
+  private bytesOf(message: Uint8Array): BytesResponse | null {
     return this.attempt(() => this.codec!.bytesOf!(message));
   }
 
@@ -292,7 +292,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     try {
       return read();
     } catch (error) {
-      this.onUnreadable(error instanceof UndecodableReply);
+      this.onUnreadable(error instanceof UndecodableResponse);
       return null;
     }
   }
@@ -326,4 +326,4 @@ const NOT_JSON: GrpcStatus = {
   details: null,
 };
 const JSON_TYPE = "application/json";
-const NO_BODY: BytesReply = { contentType: "application/octet-stream", data: new Uint8Array() };
+const NO_BODY: BytesResponse = { contentType: "application/octet-stream", data: new Uint8Array() };

@@ -2,7 +2,7 @@ import { Byte, copyBytes, isOws } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
 import { headerIdOf } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import { dropTable } from "./reply-encoder.ts";
+import { dropTable } from "./response-encoder.ts";
 
 const enum Stage {
   InLine = 0,

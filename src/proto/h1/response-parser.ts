@@ -4,7 +4,7 @@ import { FaultDetail } from "../../core/fault-detail.ts";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
-import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
 import { markInternalField, markInternalFields } from "./internal-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
@@ -85,15 +85,15 @@ export class ResponseParser {
   }
 
   /** Tells a response what its head says. */
-  describe(reply: ReplyHead, method: Method): void {
-    reply.status = this.status;
-    reply.giveReason(this.status, this.reason);
-    reply.framing = this.framing;
-    reply.contentLength = this.contentLength;
-    reply.fromUpstream = true;
-    reply.withoutBody = method === Method.Head || this.status === 304 || this.status < 200;
+  describe(response: ResponseHead, method: Method): void {
+    response.status = this.status;
+    response.giveReason(this.status, this.reason);
+    response.framing = this.framing;
+    response.contentLength = this.contentLength;
+    response.fromUpstream = true;
+    response.withoutBody = method === Method.Head || this.status === 304 || this.status < 200;
     // RFC 9110 §8.6: interim responses say no length.
-    reply.lengthWithoutBody = reply.withoutBody && this.hasLength && this.status >= 200;
+    response.lengthWithoutBody = response.withoutBody && this.hasLength && this.status >= 200;
   }
 
   /** @returns the offset after the status line; NEED_MORE; or a failure */

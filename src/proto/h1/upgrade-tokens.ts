@@ -24,8 +24,8 @@ export function isForwardableUpgrade(headers: HeaderBlock): boolean {
 }
 
 /** Whether a 101 switches to what was asked for, and to nothing else. RFC 9110 §7.8. */
-export function grantsUpgrade(asked: HeaderBlock, answer: HeaderBlock): boolean {
-  const protocols = protocolsOf(answer);
+export function grantsUpgrade(asked: HeaderBlock, response: HeaderBlock): boolean {
+  const protocols = protocolsOf(response);
   const wanted = protocolsOf(asked);
   return protocols.length > 0 && protocols.every((one) => wanted.includes(one));
 }

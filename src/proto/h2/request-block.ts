@@ -1,6 +1,6 @@
 import { Byte } from "../../core/bytes.ts";
 import { HeaderId, headerIdOf } from "../../message/header-block.ts";
-import { dropTable } from "../h1/reply-encoder.ts";
+import { dropTable } from "../h1/response-encoder.ts";
 import { FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 import { staticIndex, staticNameIndex } from "../hpack/static-table.ts";
 

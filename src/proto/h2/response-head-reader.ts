@@ -1,7 +1,7 @@
 import { FaultDetail } from "../../core/fault-detail.ts";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
 import { markInternalFields } from "../h1/internal-fields.ts";
 import { parseContentLength } from "../h1/request-rules.ts";
 import { FieldEvent, type HpackDecoder } from "../hpack/decoder.ts";
@@ -33,14 +33,14 @@ export class ResponseHeadReader {
    * @param lines holds the head from here on
    * @returns whether it is well formed
    */
-  read(decoder: HpackDecoder, lines: LineBuffer, reply: ReplyHead): boolean {
+  read(decoder: HpackDecoder, lines: LineBuffer, response: ResponseHead): boolean {
     this.isBroken = false;
     this.status = 0;
     this.contentLength = -1;
     this.sawRegular = false;
     this.detail = FaultDetail.None;
     lines.reset();
-    reply.headers.reset(lines.bytes);
+    response.headers.reset(lines.bytes);
     let isGood = true;
     this.listBytes = 0;
     for (;;) {
@@ -53,13 +53,13 @@ export class ResponseHeadReader {
       this.listBytes += decoder.valueTo - decoder.nameFrom + ENTRY_OVERHEAD;
       if (!isGood) continue;
       if (this.listBytes > MAX_RESPONSE_HEAD_BYTES) isGood = this.refuse(FaultDetail.HeadTooLarge);
-      else isGood = this.take(decoder, lines, reply);
+      else isGood = this.take(decoder, lines, response);
     }
-    reply.headers.bytes = lines.bytes;
-    markInternalFields(reply.headers);
+    response.headers.bytes = lines.bytes;
+    markInternalFields(response.headers);
     if (!isGood) return false;
     if (this.status < 100) return this.refuse(FaultDetail.BadStatus);
-    return this.judgeLength(reply) || this.refuse(FaultDetail.BadLength);
+    return this.judgeLength(response) || this.refuse(FaultDetail.BadLength);
   }
 
   private refuse(detail: FaultDetail): false {
@@ -68,19 +68,19 @@ export class ResponseHeadReader {
   }
 
   /** Tells the response how its body is delimited. @param isEnd whether none follows */
-  describe(reply: ReplyHead, method: Method, isEnd: boolean): void {
+  describe(response: ResponseHead, method: Method, isEnd: boolean): void {
     const { status } = this;
-    reply.status = status;
-    reply.giveReason(status, "");
-    reply.fromUpstream = true;
-    reply.withoutBody = method === Method.Head || status === 304 || status < 200;
-    reply.lengthWithoutBody = reply.withoutBody && this.contentLength >= 0;
-    reply.contentLength = Math.max(0, this.contentLength);
-    if (isEnd || reply.withoutBody || status === 204 || this.contentLength === 0) reply.framing = Framing.None;
-    else reply.framing = this.contentLength > 0 ? Framing.Length : Framing.Chunked;
+    response.status = status;
+    response.giveReason(status, "");
+    response.fromUpstream = true;
+    response.withoutBody = method === Method.Head || status === 304 || status < 200;
+    response.lengthWithoutBody = response.withoutBody && this.contentLength >= 0;
+    response.contentLength = Math.max(0, this.contentLength);
+    if (isEnd || response.withoutBody || status === 204 || this.contentLength === 0) response.framing = Framing.None;
+    else response.framing = this.contentLength > 0 ? Framing.Length : Framing.Chunked;
   }
 
-  private take(field: HpackDecoder, lines: LineBuffer, reply: ReplyHead): boolean {
+  private take(field: HpackDecoder, lines: LineBuffer, response: ResponseHead): boolean {
     const { tag, nameFrom, nameTo, valueFrom, valueTo } = field;
     const kind = kindOf(tag);
     if (kind === FieldKind.Status) {
@@ -88,9 +88,9 @@ export class ResponseHeadReader {
       return isGood || this.refuse(FaultDetail.BadStatus);
     }
     if (kind !== FieldKind.Regular) return this.refuse(FaultDetail.BadField);
-    if (reply.headers.count === this.maxFields) return this.refuse(FaultDetail.TooManyFields);
+    if (response.headers.count === this.maxFields) return this.refuse(FaultDetail.TooManyFields);
     this.sawRegular = true;
-    reply.headers.push(idOf(tag), nameFrom, nameTo, valueFrom, valueTo);
+    response.headers.push(idOf(tag), nameFrom, nameTo, valueFrom, valueTo);
     lines.end = valueTo + 2;
     return true;
   }
@@ -108,7 +108,7 @@ export class ResponseHeadReader {
     return status >= 100 && status <= 599 && status !== 101;
   }
 
-  private judgeLength({ headers }: ReplyHead): boolean {
+  private judgeLength({ headers }: ResponseHead): boolean {
     const index = headers.find(HeaderId.ContentLength);
     if (index < 0) return true;
     if (headers.find(HeaderId.ContentLength, index + 1) >= 0) return false;

@@ -12,7 +12,7 @@ import type { TargetChoice } from "../../message/target.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
 import { labelOf } from "../route-base.ts";
 import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
-import { responseRewrite } from "./answer-keys.ts";
+import { responseRewrite } from "./response-keys.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import type { MirrorConfig } from "./upstream-keys.ts";
 

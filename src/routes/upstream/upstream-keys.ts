@@ -21,10 +21,10 @@ import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
-import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { targetMapOf } from "./mapped-targets.ts";
+import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
 import { checkTargetNames, TARGET_NAME, withNames } from "./target-name.ts";
 
 const target = block(

@@ -12,11 +12,11 @@ import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
-import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { canaryRoute } from "./canary-route.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
+import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import { canary, type FastCgiConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
 

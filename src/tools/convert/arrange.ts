@@ -4,7 +4,7 @@ import { EFFORT } from "./effort.ts";
 import { escapedRegex } from "./expression.ts";
 import type { Keys } from "./keys.ts";
 import { type PathRule, ROOT } from "./path-rule.ts";
-import { answerBy, hasType, isPartial, type Rule } from "./plan.ts";
+import { hasType, isPartial, type Rule, responseBy } from "./plan.ts";
 
 /** A rule at a place of its own: a route, but for its hosts being merged with others. */
 interface Placed {
@@ -305,7 +305,7 @@ function belowFile({ prefix, host, match }: Keys, { value }: PathRule): Keys {
 
 function answeredBy(rule: Rule, keys: Keys): Rule {
   const own = { ...rule };
-  answerBy(own, keys);
+  responseBy(own, keys);
   return own;
 }
 

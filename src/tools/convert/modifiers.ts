@@ -4,7 +4,7 @@ import { type Condition, EVERYTHING, excludesMatch, holdsMatch, joinedMatch } fr
 import { copied, EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PathRule } from "./path-rule.ts";
-import { answerBy, isRefusal as isRefusing, type Rule } from "./plan.ts";
+import { isRefusal as isRefusing, type Rule, responseBy } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
 /** A directive that changes what other ones do. */
@@ -97,7 +97,7 @@ export function refusal(
     const networks = condition.notAny.filter(isByRules).flatMap(({ match }) => match.client_ip as string[]);
     const apply = (rule: Rule): void => {
       if (networks.length > 0) allowOnly(rule, networks);
-      else answerBy(rule, { type: "respond", status });
+      else responseBy(rule, { type: "respond", status });
     };
     const notAny = condition.notAny.filter((one) => !isByRules(one));
     const base = { statement, isRefusal: true, ...(spared === undefined ? {} : { spared }) };

@@ -81,11 +81,11 @@ export function isPartial({ keys }: Rule): boolean {
 
 /** Keeps clients out: where what decides about them could not be carried over. */
 export function closed(rule: Rule): void {
-  answerBy(rule, { type: "respond", status: 503, body: CLOSED });
+  responseBy(rule, { type: "respond", status: 503, body: CLOSED });
 }
 
 /** Puts a response in the place of what a rule does. Its expression stays: without it, the rule would take all paths of its place. */
-export function answerBy(rule: Rule, keys: Keys): void {
+export function responseBy(rule: Rule, keys: Keys): void {
   const { regex } = rule.keys;
   rule.keys = regex === undefined ? keys : { ...keys, regex };
 }

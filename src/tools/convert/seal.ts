@@ -6,7 +6,7 @@ import { withoutExceptions } from "./exceptions.ts";
 import { escapedRegex } from "./expression.ts";
 import type { Ledger } from "./ledger.ts";
 import { ROOT } from "./path-rule.ts";
-import { answerBy, hasType, isRefusal, type Rule } from "./plan.ts";
+import { hasType, isRefusal, type Rule, responseBy } from "./plan.ts";
 
 /**
  * Makes up for paths that the other gateway reads otherwise than a route: what keeps clients out there keeps them out here, however the path
@@ -33,7 +33,7 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
   // A route of files has no exact path: the folder's own name is left to none.
   for (const rule of arranged)
     if (!known.has(rule) && rule.path.kind === "exact" && hasType(rule.keys, "static"))
-      answerBy(rule, { type: "respond", status: 404 });
+      responseBy(rule, { type: "respond", status: 404 });
   return arranged;
 }
 

@@ -1,11 +1,11 @@
 import { Method } from "../../message/request-head.ts";
-import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import type { Attack } from "./attack-catalogue.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import { LoadSocket } from "./load-socket.ts";
 import type { LoadTarget } from "./load-target.ts";
+import { ResponseReader, ResponseState } from "./response-reader.ts";
 import type { SampleBatch } from "./sample-batch.ts";
 
 /** Connections of the adversarial stream that one thread holds open at once; more attacks wait for their turn. */
@@ -79,7 +79,7 @@ export class AttackStream {
         const state = probe.reader.receive(chunk);
         // Its status classifies a response, whatever becomes of the body.
         if (probe.reader.status > 0) this.finish(probe, probe.reader.status);
-        else if (state === AnswerState.Malformed) this.finish(probe, LoadEnding.Malformed);
+        else if (state === ResponseState.Malformed) this.finish(probe, LoadEnding.Malformed);
       },
       ended: (wasReset) => this.finish(probe, wasReset ? LoadEnding.Reset : LoadEnding.Closed),
       failed: () => this.finish(probe, LoadEnding.ConnectFailed),
@@ -108,7 +108,7 @@ class Probe {
   isCounted = false;
   readonly sentMs = performance.now();
   // The body of a response is not waited for, so the method does not matter.
-  readonly reader = new AnswerReader(Method.Get);
+  readonly reader = new ResponseReader(Method.Get);
 
   constructor(
     readonly attack: number,

@@ -1,11 +1,11 @@
 import { Method, methodFromName } from "../../message/request-head.ts";
-import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadSocket } from "./load-socket.ts";
 import { requestBytes } from "./request-bytes.ts";
+import { ResponseReader, ResponseState } from "./response-reader.ts";
 import type { SampleBatch } from "./sample-batch.ts";
 
 /**
@@ -114,8 +114,8 @@ export class BenignStream {
     // Nothing was requested: an unsolicited response such as 408, or one too many.
     if (!kept.isBusy) return this.drop(kept);
     const state = kept.reader.receive(chunk);
-    if (state === AnswerState.Malformed) this.abandon(kept, LoadEnding.Malformed);
-    else if (state === AnswerState.Done) this.finish(kept);
+    if (state === ResponseState.Malformed) this.abandon(kept, LoadEnding.Malformed);
+    else if (state === ResponseState.Done) this.finish(kept);
   }
 
   private finish(kept: KeptConnection): void {
@@ -127,7 +127,7 @@ export class BenignStream {
 
   private ended(kept: KeptConnection, wasReset: boolean): void {
     if (kept.isBusy) {
-      const isWhole = !wasReset && kept.reader.receiveEnd() === AnswerState.Done;
+      const isWhole = !wasReset && kept.reader.receiveEnd() === ResponseState.Done;
       this.count(kept, isWhole ? kept.reader.status : wasReset ? LoadEnding.Reset : LoadEnding.Closed);
     }
     this.drop(kept);
@@ -165,7 +165,7 @@ class KeptConnection {
   isBusy = false;
   dueMs = 0;
   sentMs = 0;
-  readonly reader = new AnswerReader(Method.Get);
+  readonly reader = new ResponseReader(Method.Get);
 }
 
 interface SentRequest {

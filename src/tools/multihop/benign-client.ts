@@ -47,28 +47,28 @@ export class BenignClient {
   constructor(
     private readonly backend: Backend,
     private readonly endpoint: Endpoint,
-    answerMs: number,
+    responseMs: number,
     private readonly newToken: () => string,
   ) {
-    this.canaryConnection = new KeptConnection(endpoint, answerMs);
-    this.sweepConnections = Array.from({ length: SWEEP_REQUESTS }, () => new KeptConnection(endpoint, answerMs));
+    this.canaryConnection = new KeptConnection(endpoint, responseMs);
+    this.sweepConnections = Array.from({ length: SWEEP_REQUESTS }, () => new KeptConnection(endpoint, responseMs));
   }
 
   /** `GET /<prefix>/canary`: the response must be this origin's, and to this request. */
   async canary(): Promise<CanaryResult> {
     const token = this.newToken();
     const exchange = await this.canaryConnection.exchange(this.request("GET", "/canary", token, null));
-    const { answer } = exchange;
-    const json = answer === null ? null : jsonBody(answer.body);
+    const { answer: response } = exchange;
+    const json = response === null ? null : jsonBody(response.body);
     const bodyStatus = typeof json?.status === "string" ? json.status.slice(0, SHOWN_BYTES) : "";
     const sequence = typeof json?.sequence === "number" ? json.sequence : null;
     const isMixedUp = json !== null && answersOther(json, token);
     let fault = exchange.fault || (isMixedUp ? "the canary got the response to another request" : "");
-    if (answer !== null && (answer.status !== 200 || bodyStatus !== "canary_ok" || sequence === null)) {
-      fault ||= `the canary got ${answer.status} ${bodyStart(answer)}`;
+    if (response !== null && (response.status !== 200 || bodyStatus !== "canary_ok" || sequence === null)) {
+      fault ||= `the canary got ${response.status} ${bodyStart(response)}`;
     }
-    const originRequest = answer === null ? 0 : Number(answerField(answer, "x-origin-request")) || 0;
-    return { token, status: answer?.status ?? 0, bodyStatus, sequence, originRequest, fault, isMixedUp, exchange };
+    const originRequest = response === null ? 0 : Number(answerField(response, "x-origin-request")) || 0;
+    return { token, status: response?.status ?? 0, bodyStatus, sequence, originRequest, fault, isMixedUp, exchange };
   }
 
   /** Several `POST /<prefix>/echo` at once: each must get the echo of itself. */
@@ -83,14 +83,14 @@ export class BenignClient {
   private async echo(connection: KeptConnection): Promise<SweepResult> {
     const token = this.newToken();
     const body = Buffer.from(JSON.stringify({ sweep: token }));
-    const { answer, fault: lost } = await connection.exchange(this.request("POST", "/echo", token, body));
-    const json = answer?.status === 200 ? jsonBody(answer.body) : null;
+    const { answer: response, fault: lost } = await connection.exchange(this.request("POST", "/echo", token, body));
+    const json = response?.status === 200 ? jsonBody(response.body) : null;
     const isMixedUp = json !== null && headerOf(json, TOKEN_FIELD) !== token;
     let fault = lost || (isMixedUp ? "a benign request got the response to another one" : "");
-    if (answer !== null && json === null) {
-      fault ||= `a benign request got ${answer.status} ${bodyStart(answer)}`;
+    if (response !== null && json === null) {
+      fault ||= `a benign request got ${response.status} ${bodyStart(response)}`;
     }
-    return { token, body, status: answer?.status ?? 0, fault, isMixedUp };
+    return { token, body, status: response?.status ?? 0, fault, isMixedUp };
   }
 
   private request(method: string, path: string, token: string, body: Buffer | null): Buffer {

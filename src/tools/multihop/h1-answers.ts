@@ -9,7 +9,7 @@ export interface H1Answer {
 }
 
 /** What a connection has brought so far. */
-interface H1Answers {
+interface H1Responses {
   readonly answers: readonly H1Answer[];
   /** True when every byte belongs to a whole response. */
   readonly isWhole: boolean;
@@ -21,21 +21,21 @@ interface H1Answers {
  * Reads the responses in `bytes`, interim ones left out. No request of this tool is a HEAD.
  * @param hasEnded whether nothing more will come: the end of a body without framing
  */
-export function readAnswers(bytes: Buffer, hasEnded: boolean): H1Answers {
-  const answers: H1Answer[] = [];
+export function readResponses(bytes: Buffer, hasEnded: boolean): H1Responses {
+  const responses: H1Answer[] = [];
   let at = 0;
   while (at < bytes.length) {
     const found = readAnswer(bytes, at, hasEnded);
-    if (typeof found === "string") return { answers, isWhole: false, fault: found };
-    if (found.answer.status >= 200) answers.push(found.answer);
+    if (typeof found === "string") return { answers: responses, isWhole: false, fault: found };
+    if (found.answer.status >= 200) responses.push(found.answer);
     at = found.end;
   }
-  return { answers, isWhole: true, fault: "" };
+  return { answers: responses, isWhole: true, fault: "" };
 }
 
 /** The value of a field; "" when it is absent. */
-export function answerField(answer: H1Answer, name: string): string {
-  return answer.fields.find(([each]) => each === name)?.[1] ?? "";
+export function answerField(response: H1Answer, name: string): string {
+  return response.fields.find(([each]) => each === name)?.[1] ?? "";
 }
 
 /** The JSON object in the body; null when there is none. */

@@ -23,7 +23,7 @@ export function judge(scenario: Scenario, sight: ScenarioSight): Discrepancy[] {
 }
 
 function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Discrepancy[] {
-  const { name, status, answers, fault } = outcome;
+  const { name, status, answers: responses, fault } = outcome;
   const wrong = (text: string): Discrepancy => ({ concern: Concern.Vector, text: `${name}: ${text}` });
   if (fault !== "") return [wrong(fault)];
   if (vector.requirement === Requirement.Forwarded) {
@@ -36,8 +36,8 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Discrepan
   else if (vector.protocol === "HTTP/1.1" && !outcome.isClosed) {
     findings.push(wrong("refused, but the connection stayed open"));
   }
-  if (answers > 1) {
-    const text = `${name}: ${answers} responses came, so something after the first request was run`;
+  if (responses > 1) {
+    const text = `${name}: ${responses} responses came, so something after the first request was run`;
     findings.push({ concern: Concern.Desync, text });
   }
   return findings;

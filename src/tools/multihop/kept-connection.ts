@@ -1,5 +1,5 @@
 import { ByteLink, type Endpoint } from "./byte-link.ts";
-import { answerField, type H1Answer, readAnswers } from "./h1-answers.ts";
+import { answerField, type H1Answer, readResponses } from "./h1-answers.ts";
 
 /** One request and its response on a kept connection. */
 export interface KeptExchange {
@@ -31,20 +31,21 @@ export class KeptConnection {
       return { sent: request, received: Buffer.alloc(0), answer: null, fault: (error as Error).message };
     }
     const { link } = this;
-    const read = () => readAnswers(link.received, link.ending !== "open");
+    const read = () => readResponses(link.received, link.ending !== "open");
     link.forget();
     link.send(request);
     const isThere = () => read().answers.length > 0 || read().fault !== "" || link.ending !== "open";
     const isInTime = await link.until(isThere, this.answerMs);
-    const { answers, isWhole, fault: unreadable } = read();
-    const answer = answers[0] ?? null;
+    const { answers: responses, isWhole, fault: unreadable } = read();
+    const response = responses[0] ?? null;
     const { received } = link;
-    if (answer === null) fault ||= unreadable || (isInTime ? "the connection ended without a response" : "no response");
-    else if (answers.length > 1 || !isWhole) fault ||= "bytes after the response";
-    this.mayBeClosed = answer !== null && /close/i.test(answerField(answer, "connection"));
-    if (answer === null || answers.length > 1 || !isWhole) this.close();
+    if (response === null)
+      fault ||= unreadable || (isInTime ? "the connection ended without a response" : "no response");
+    else if (responses.length > 1 || !isWhole) fault ||= "bytes after the response";
+    this.mayBeClosed = response !== null && /close/i.test(answerField(response, "connection"));
+    if (response === null || responses.length > 1 || !isWhole) this.close();
     else link.forget();
-    return { sent: request, received, answer, fault };
+    return { sent: request, received, answer: response, fault };
   }
 
   close(): void {

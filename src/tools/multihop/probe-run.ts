@@ -1,6 +1,6 @@
 import { FrameType } from "../../proto/h2/frame.ts";
 import { ByteLink, type Endpoint } from "./byte-link.ts";
-import { readAnswers } from "./h1-answers.ts";
+import { readResponses } from "./h1-answers.ts";
 import { CLIENT_PREFACE, encodeHopFrame, encodeRequest, readFrames } from "./h2-frames.ts";
 import { type ReadStream, readStream } from "./h2-stream.ts";
 import { controlRequest } from "./h2-vectors.ts";
@@ -74,7 +74,7 @@ async function runH1(
   bytes: Buffer,
   requirement: Requirement,
 ): Promise<VectorOutcome> {
-  const read = () => readAnswers(link.received, link.ending !== "open");
+  const read = () => readResponses(link.received, link.ending !== "open");
   const hasEnded = () => link.ending !== "open";
   const isBenign = requirement === Requirement.Forwarded;
   link.send(bytes);
@@ -83,12 +83,12 @@ async function runH1(
   // An attack that was refused must lose its connection; one that was not may bring the responses to what was hidden in it.
   if (!isBenign)
     await link.until(hasEnded, first === undefined || first.status === 400 ? target.answerMs : LATE_ANSWER_MS);
-  const { answers, fault } = read();
+  const { answers: responses, fault } = read();
   return {
     ...outcomeOf(name, link),
     status: first?.status ?? 0,
-    reset: answers.length === 0 && link.received.length === 0 ? END_NAMES[link.ending] : "",
-    answers: answers.length,
+    reset: responses.length === 0 && link.received.length === 0 ? END_NAMES[link.ending] : "",
+    answers: responses.length,
     body: first?.body ?? Buffer.alloc(0),
     fault,
   };

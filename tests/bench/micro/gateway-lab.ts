@@ -12,7 +12,7 @@ import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
 import { RedirectHandler } from "../../../src/features/answer/redirect-handler.ts";
-import { type FixedAnswer, respondHandler } from "../../../src/features/answer/respond-handler.ts";
+import { type FixedResponse, respondHandler } from "../../../src/features/answer/respond-handler.ts";
 import type { CachePolicy } from "../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
 import { createCacheBuffers } from "../../../src/features/cache/store/cache-memory.ts";
@@ -258,7 +258,7 @@ function route(kind: RouteKind, path: string, exact: boolean, handler: Handler):
   return { kind, label: path, path, exact, handler, ...shared };
 }
 
-function answer(body: string): FixedAnswer {
+function answer(body: string): FixedResponse {
   return { status: 200, body: templateOf(body), contentType: "text/plain; charset=utf-8" };
 }
 

@@ -3,8 +3,8 @@ import { Clock } from "../../../src/core/clock.ts";
 import { encodeForwardHead, RequestIds } from "../../../src/features/forward/forward-head.ts";
 import type { HeaderBlock } from "../../../src/message/header-block.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
-import { Method, ReplyHead } from "../../../src/message/request-head.ts";
-import { encodePrebuilt, encodeReplyHead, Persistence } from "../../../src/proto/h1/reply-encoder.ts";
+import { Method, ResponseHead } from "../../../src/message/request-head.ts";
+import { encodePrebuilt, encodeResponseHead, Persistence } from "../../../src/proto/h1/response-encoder.ts";
 import { ResponseParser } from "../../../src/proto/h1/response-parser.ts";
 import { forwardExchange, targetAt } from "../../unit/features/forward/forward-exchange.ts";
 import { bench } from "../micro.ts";
@@ -23,7 +23,7 @@ bench("h1 reply encoder: prebuilt", () => {
 const upstream = upstreamReply();
 
 bench("h1 reply encoder: of an upstream, 7 fields", () =>
-  encodeReplyHead(out, 0, upstream, false, Persistence.Silent, clock.dateBytes),
+  encodeResponseHead(out, 0, upstream, false, Persistence.Silent, clock.dateBytes),
 );
 
 const settings = { preserveHost: true };
@@ -41,8 +41,8 @@ for (const [name, head] of [
   });
 }
 
-function upstreamReply(): ReplyHead {
-  const reply = new ReplyHead();
+function upstreamReply(): ResponseHead {
+  const reply = new ResponseHead();
   const parser = new ResponseParser();
   const headers: HeaderBlock = reply.headers;
   headers.reset(ANSWER);

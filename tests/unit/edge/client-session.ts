@@ -60,7 +60,7 @@ export class ClientSession {
       script(ex);
       return Verdict.Done;
     };
-    const onEnd = (ex: Exchange): void => void this.ended.push(`${ex.request.target()} ${ex.reply.status || "cut"}`);
+    const onEnd = (ex: Exchange): void => void this.ended.push(`${ex.request.target()} ${ex.response.status || "cut"}`);
     const tap = { name: "record", onHead: () => {}, onEnd };
     this.wheel = new TimerWheel(START_MS, (error) => this.exceptions.push(error));
     this.ctx = new ClientSocketPorts({

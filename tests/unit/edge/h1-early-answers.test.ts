@@ -229,9 +229,9 @@ describe("Expect: 100-continue", () => {
     session.send(expecting);
     const ex = late.take();
     session.inTurn(() => {
-      ex.reply.headers.resetOwn();
-      ex.reply.headers.add("Link", "</a>");
-      ex.sink.interim(ex, 103, ex.reply.headers);
+      ex.response.headers.resetOwn();
+      ex.response.headers.add("Link", "</a>");
+      ex.sink.interim(ex, 103, ex.response.headers);
     });
     expect(session.got).toBe("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
   });

@@ -111,7 +111,7 @@ describe("how a connection ends", () => {
 
   test("a handler may ask for the end", () => {
     const session = new ClientSession((ex) => {
-      ex.reply.close = true;
+      ex.response.close = true;
       ex.sink.fixed(ex, textReply("last"));
     });
     session.send(get("/a"));

@@ -18,10 +18,10 @@ function tunnelled(early = ""): { session: ClientSession; origin: TunnelPeer; cl
   const origin = new TunnelPeer();
   let client: TunnelEnd = origin;
   session.inTurn(() => {
-    ex.reply.status = 101;
-    ex.reply.fromUpstream = true;
-    ex.reply.headers.resetOwn();
-    ex.reply.headers.add("Upgrade", "websocket");
+    ex.response.status = 101;
+    ex.response.fromUpstream = true;
+    ex.response.headers.resetOwn();
+    ex.response.headers.add("Upgrade", "websocket");
     client = ex.sink.upgrade(ex, origin);
     client.tunnelStart();
   });
@@ -103,7 +103,7 @@ describe("the end of a tunnel", () => {
     const origin = new TunnelPeer();
     const ex = late.take();
     session.inTurn(() => {
-      ex.reply.status = 101;
+      ex.response.status = 101;
       ex.sink.upgrade(ex, origin).tunnelStart();
     });
     expect([origin.text, origin.events]).toEqual(["early", ["end"]]);

@@ -1,5 +1,5 @@
 import type { Fault } from "../../../src/core/fault.ts";
-import type { BodySink, Exchange, ReplySource } from "../../../src/message/exchange.ts";
+import type { BodySink, Exchange, ResponseSource } from "../../../src/message/exchange.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import type { Script } from "./client-session.ts";
@@ -32,7 +32,7 @@ export class LateAnswers {
 }
 
 /** Takes a request's body and writes down what happens to it and to the exchange. */
-export class BodyRecorder implements BodySink, ReplySource {
+export class BodyRecorder implements BodySink, ResponseSource {
   readonly pieces: string[] = [];
   /** `end`, `fault N`, `cancelled`, `writable`, in order. */
   readonly events: string[] = [];
@@ -77,10 +77,10 @@ export class BodyRecorder implements BodySink, ReplySource {
 
 /** Writes the head of a 200 with a body of this length; -1 for a length that is not known. */
 export function beginReply(ex: Exchange, length: number): void {
-  ex.reply.status = 200;
-  ex.reply.framing = length < 0 ? Framing.Chunked : Framing.Length;
-  ex.reply.contentLength = Math.max(0, length);
-  ex.reply.headers.resetOwn();
+  ex.response.status = 200;
+  ex.response.framing = length < 0 ? Framing.Chunked : Framing.Length;
+  ex.response.contentLength = Math.max(0, length);
+  ex.response.headers.resetOwn();
   ex.sink.head(ex);
 }
 

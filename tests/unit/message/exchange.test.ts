@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Attempt, Exchange, Pipeline, type Route, Verdict } from "../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { ReplyHead, RequestHead } from "../../../src/message/request-head.ts";
+import { RequestHead, ResponseHead } from "../../../src/message/request-head.ts";
 
 /** The fields that hold a number, a text or a flag. */
 function plainFields(object: object): Record<string, unknown> {
@@ -67,12 +67,12 @@ describe("what is used again remembers nothing of the last request", () => {
   });
 
   test("a reply's head", () => {
-    const used = new ReplyHead();
+    const used = new ResponseHead();
     soil(used);
     used.addExtra(new ExtraFields([["X-A", "b"]]));
     used.headers.add("X-A", "b");
     used.reset();
-    expect(plainFields(used)).toEqual(plainFields(new ReplyHead()));
+    expect(plainFields(used)).toEqual(plainFields(new ResponseHead()));
     expect([used.extra, used.trailers, used.headers.count]).toEqual([null, null, 0]);
   });
 

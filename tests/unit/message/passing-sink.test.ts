@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Exchange, ReplySink } from "../../../src/message/exchange.ts";
+import type { Exchange, ResponseSink } from "../../../src/message/exchange.ts";
 import { PassingSink } from "../../../src/message/passing-sink.ts";
 
 const ex = {} as Exchange;
@@ -14,7 +14,7 @@ class Watching extends PassingSink {
 
 test("a file is sent past a sink that lets bodies pass, and read for all others", () => {
   const asked: number[][] = [];
-  const inner = { file: (_ex: Exchange, ...rest: number[]) => asked.push(rest) && 7 } as unknown as ReplySink;
+  const inner = { file: (_ex: Exchange, ...rest: number[]) => asked.push(rest) && 7 } as unknown as ResponseSink;
   class Plain extends PassingSink {}
   expect(new Plain(inner).file(ex, 3, 0, 10)).toBe(-1);
   const outer = new Watching(new Watching(inner));
@@ -26,7 +26,7 @@ test("a file is sent past a sink that lets bodies pass, and read for all others"
   direct.passes = true;
   expect(direct.file(ex, 3, 0, 10)).toBe(7);
   expect(asked).toEqual([[3, 0, 10]]);
-  const without = new Watching({} as ReplySink);
+  const without = new Watching({} as ResponseSink);
   without.passes = true;
   expect(without.file(ex, 3, 0, 10)).toBe(-1);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Exchange, type Phase, Pipeline, type ReplyTap, Verdict } from "../../../src/message/exchange.ts";
+import { Exchange, type Phase, Pipeline, type ResponseTap, Verdict } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 
@@ -51,8 +51,12 @@ describe("the way down", () => {
 describe("the way up", () => {
   test("passes the taps in order, prebuilt replies only those that look at them", () => {
     const log: string[] = [];
-    const plain: ReplyTap = { name: "x", onHead: () => void log.push("x head"), onEnd: () => void log.push("x end") };
-    const curious: ReplyTap = {
+    const plain: ResponseTap = {
+      name: "x",
+      onHead: () => void log.push("x head"),
+      onEnd: () => void log.push("x end"),
+    };
+    const curious: ResponseTap = {
       name: "y",
       onHead: () => void log.push("y head"),
       onFixed: (_ex, reply) => void log.push(`y ${reply.status}`),

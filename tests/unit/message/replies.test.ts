@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Clock } from "../../../src/core/clock.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
-import { encodePrebuilt, Persistence, prebuiltBound } from "../../../src/proto/h1/reply-encoder.ts";
+import { encodePrebuilt, Persistence, prebuiltBound } from "../../../src/proto/h1/response-encoder.ts";
 
 const clock = new Clock(() => Date.UTC(1994, 10, 6, 8, 49, 37));
 const EXTRA = new ExtraFields([["X-Extra", "yes"]]);

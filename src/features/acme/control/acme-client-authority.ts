@@ -65,8 +65,8 @@ export class AcmeClientAuthority implements CertificateAuthority {
       }
       const id = certificateId(chain);
       if (this.renewalInfo === "" || id === "") return null;
-      const reply = await acme.axios.get(`${this.renewalInfo}/${id}`);
-      return reply.status === 200 ? readWindow(reply.data, reply.headers["retry-after"], Date.now()) : null;
+      const response = await acme.axios.get(`${this.renewalInfo}/${id}`);
+      return response.status === 200 ? readWindow(response.data, response.headers["retry-after"], Date.now()) : null;
     } catch {
       // Without a response the rule of thirty days holds.
       return null;

@@ -34,7 +34,7 @@ export interface AcmePorts {
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
 export class AcmeService implements ControlService<RuntimeConfig> {
   readonly onMessage: Takers<WantedMessage, SettledMessage> = {
-    wanted: ({ name }, _, reply) => void this.wanted(name).then(() => reply({ kind: "settled", name })),
+    wanted: ({ name }, _, response) => void this.wanted(name).then(() => response({ kind: "settled", name })),
   };
   private readonly around: AcmePorts;
   private readonly answers: ChallengeWriter;

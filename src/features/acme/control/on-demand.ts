@@ -74,8 +74,8 @@ export class OnDemandNames {
   }
 
   private async decide(name: string): Promise<void> {
-    const answer = await this.ask(name);
-    if (answer !== true) return this.refuse(name, answer === "broken" ? "not_approved" : answer);
+    const response = await this.ask(name);
+    if (response !== true) return this.refuse(name, response === "broken" ? "not_approved" : response);
     // One that is in the store is no new one.
     if (!(await this.isStored(name)) && !this.takesOrder()) return this.refuse(name, "rate");
     if (await this.ports.obtain({ ...this.plan, names: [name] })) this.approved(name, this.config.recheckMs);
@@ -115,10 +115,10 @@ export class OnDemandNames {
   private async askAgain(name: string): Promise<void> {
     const due = this.shown.get(name);
     if (due === undefined || due > this.ports.now()) return;
-    const answer = await this.ask(name);
+    const response = await this.ask(name);
     if (this.isClosed || !this.shown.has(name)) return;
-    if (answer === "not_approved") this.drop(name);
-    else this.approved(name, answer === true ? this.config.recheckMs : ON_DEMAND_RECHECK_MS);
+    if (response === "not_approved") this.drop(name);
+    else this.approved(name, response === true ? this.config.recheckMs : ON_DEMAND_RECHECK_MS);
   }
 
   private drop(name: string): void {
@@ -168,9 +168,9 @@ export class OnDemandNames {
    * @returns 0 if it may, else milliseconds until it is to be asked again
    */
   async approveRenewal(name: string): Promise<number> {
-    const answer = await this.ask(name);
-    if (answer === true) return 0;
-    if (answer === "not_approved" && this.shown.has(name)) this.drop(name);
+    const response = await this.ask(name);
+    if (response === true) return 0;
+    if (response === "not_approved" && this.shown.has(name)) this.drop(name);
     return ON_DEMAND_REFUSAL_MS / 5;
   }
 }

@@ -63,7 +63,7 @@ export interface KeysMessage {
  * Asks the control thread for newer keys of a source.
  * @param answer called once, later, after the keys, if there were newer ones; for so many milliseconds there is no use in asking again
  */
-type KeyQuestion = (id: string, answer: (pauseMs: number) => void) => void;
+type KeyQuestion = (id: string, response: (pauseMs: number) => void) => void;
 
 /** The keys of one source in this worker. */
 class FetchedKeys implements KeyRing {
@@ -71,12 +71,12 @@ class FetchedKeys implements KeyRing {
   keys: readonly ReadyKey[] | null = null;
   private readonly waiting: { readonly client: string; readonly listener: () => void }[] = [];
   private readonly shares: ClientShares = new ClientShares(MAX_WAITING_TOKENS);
-  private readonly ask: (answer: (pauseMs: number) => void) => void;
+  private readonly ask: (response: (pauseMs: number) => void) => void;
   private readonly now: () => number;
   private isAsking = false;
   private notBeforeMs = 0;
 
-  constructor(ask: (answer: (pauseMs: number) => void) => void, now: () => number) {
+  constructor(ask: (response: (pauseMs: number) => void) => void, now: () => number) {
     this.ask = ask;
     this.now = now;
   }
@@ -139,7 +139,7 @@ export class KeySets implements WorkerService<unknown> {
   private entry(id: string): FetchedKeys {
     const known = this.sets.get(id);
     if (known !== undefined) return known;
-    const made = new FetchedKeys((answer) => this.ask(id, answer), this.now);
+    const made = new FetchedKeys((response) => this.ask(id, response), this.now);
     this.sets.set(id, made);
     return made;
   }

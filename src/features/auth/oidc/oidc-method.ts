@@ -122,7 +122,7 @@ export class OidcMethod implements AuthMethod {
       reply = visit.isForeign ? Promise.resolve(visit.notice(FOREIGN)) : signOutOf(visit, found);
     }
     return settled(
-      reply.then((response) => ({ kind: "own", reply: response })),
+      reply.then((response) => ({ kind: "own", response })),
       later,
     );
   }

@@ -25,8 +25,8 @@ async function askServer(name: string, { address, port }: { address: string; por
   const answered = Promise.withResolvers<ServiceResult>();
   let socket: UdpSocket | null = null;
   const take = (data: Buffer) => {
-    const answer = serviceResponse(question, data);
-    if (answer !== null) answered.resolve(answer);
+    const response = serviceResponse(question, data);
+    if (response !== null) answered.resolve(response);
   };
   const timers = Array.from({ length: TRIES }, (_, i) => setTimeout(() => socket?.send(question), i * TRY_MS));
   timers.push(setTimeout(() => answered.resolve({ failure: "ETIMEOUT" }), TRIES * TRY_MS));

@@ -159,17 +159,17 @@ class Feed {
   private async fetch(): Promise<Uint8Array | null> {
     const { url, key } = this.config;
     const headers = { ...this.validators, ...(key === "" ? {} : { "X-Api-Key": key }) };
-    const reply = await outboundRequest({ url, headers, ca: "", timeoutMs: FETCH_MS, maxBytes: MAX_FEED_BYTES });
-    if (reply.status === 304) {
+    const response = await outboundRequest({ url, headers, ca: "", timeoutMs: FETCH_MS, maxBytes: MAX_FEED_BYTES });
+    if (response.status === 304) {
       return null;
     }
-    if (reply.status !== 200) throw new Error(`the server answered ${reply.status}`);
+    if (response.status !== 200) throw new Error(`the server answered ${response.status}`);
     const validators: Record<string, string> = {};
-    const [etag, modified] = [reply.headers.get("etag"), reply.headers.get("last-modified")];
+    const [etag, modified] = [response.headers.get("etag"), response.headers.get("last-modified")];
     if (etag !== null) validators["If-None-Match"] = etag;
     else if (modified !== null) validators["If-Modified-Since"] = modified;
     this.validators = validators;
-    return reply.body;
+    return response.body;
   }
 
   private async take(bytes: Uint8Array): Promise<void> {

@@ -47,7 +47,7 @@ export interface BanListing {
 }
 
 /** The response to a call of an operator. */
-interface BanReply {
+interface BanResponse {
   readonly status: number;
   readonly body: object;
 }
@@ -113,7 +113,7 @@ export class BanService implements ControlService<RuntimeConfig> {
   }
 
   /** The response of `/internal/api/bans`. */
-  listing(): BanReply {
+  listing(): BanResponse {
     if (this.config?.enabled !== true) return refusal(404, NO_BANS);
     const bans = this.listed();
     const shown = bans.toSorted((a, b) => b.sinceMs - a.sinceMs).slice(0, MAX_SHOWN);
@@ -129,7 +129,7 @@ export class BanService implements ControlService<RuntimeConfig> {
   }
 
   /** An operator bans an address or a network. @param forMs 0 takes that of the configuration */
-  add(address: string, forMs: number): BanReply {
+  add(address: string, forMs: number): BanResponse {
     if (this.config?.enabled !== true) return refusal(404, NO_BANS);
     const network = banNetwork(address);
     if (network === null) return refusal(400, NO_ADDRESS);
@@ -146,7 +146,7 @@ export class BanService implements ControlService<RuntimeConfig> {
   }
 
   /** An operator lifts a ban. */
-  lift(address: string): BanReply {
+  lift(address: string): BanResponse {
     if (this.config?.enabled !== true) return refusal(404, NO_BANS);
     if (banNetwork(address) === null) return refusal(400, NO_ADDRESS);
     const found = this.remove(address, "operator");
@@ -266,7 +266,7 @@ function written({ address, source, sinceMs, untilMs, count }: Ban): ListedBan {
   return { address, source, since, until, count };
 }
 
-function refusal(status: number, why: string): BanReply {
+function refusal(status: number, why: string): BanResponse {
   const body = errorBody(status, why);
   return { status, body };
 }

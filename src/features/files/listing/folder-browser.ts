@@ -1,4 +1,4 @@
-import type { Exchange, ReplySource, Route } from "../../../message/exchange.ts";
+import type { Exchange, ResponseSource, Route } from "../../../message/exchange.ts";
 import { HeaderId } from "../../../message/header-block.ts";
 import { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
@@ -71,7 +71,7 @@ export class FolderBrowser {
 }
 
 /** In the place of a response, while the folder is read. */
-class PendingListing implements ReplySource {
+class PendingListing implements ResponseSource {
   isCancelled = false;
 
   onWritable(): void {}

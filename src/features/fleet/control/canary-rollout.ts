@@ -177,7 +177,7 @@ export class CanaryRollout implements CanaryGate {
   }
 
   private async call(...words: readonly (string | number)[]): Promise<void> {
-    const reply = await this.store!.evaluate(CANARY_SCRIPT, `canary:${this.ports.source}`, words.map(String));
-    this.view = readCanaryView(reply);
+    const response = await this.store!.evaluate(CANARY_SCRIPT, `canary:${this.ports.source}`, words.map(String));
+    this.view = readCanaryView(response);
   }
 }

@@ -63,7 +63,8 @@ export class Fleet implements ControlService<RuntimeConfig> {
   state: FleetState = ALONE;
   readonly onMessage: Takers<FleetWord, FleetNews> = {
     purged: ({ order }) => this.purges?.tell(order),
-    take: ({ id, calls }, _, reply) => void this.take(calls).then((replies) => reply({ kind: "taken", id, replies })),
+    take: ({ id, calls }, _, response) =>
+      void this.take(calls).then((responses) => response({ kind: "taken", id, responses: responses })),
   };
   private readonly ports: FleetPorts;
   private readonly id: string = crypto.randomUUID();

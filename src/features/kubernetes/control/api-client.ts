@@ -3,7 +3,7 @@ import { outboundLines, outboundRequest } from "../../../net/outbound-request.ts
 import type { ApiAccess } from "./api-access.ts";
 
 /** One response of the API server. */
-export interface ApiReply {
+export interface ApiResponse {
   readonly status: number;
   /** Null if it is no JSON. */
   readonly body: Readonly<Record<string, unknown>> | null;
@@ -30,8 +30,8 @@ export class ApiClient {
   }
 
   /** @throws Error if there is no whole response */
-  async call(method: string, path: string, body?: object, type = "application/json"): Promise<ApiReply> {
-    const reply = await outboundRequest({
+  async call(method: string, path: string, body?: object, type = "application/json"): Promise<ApiResponse> {
+    const response = await outboundRequest({
       ...this.base(path),
       method,
       headers: { ...this.headers(), ...(body === undefined ? {} : { "Content-Type": type }) },
@@ -41,9 +41,9 @@ export class ApiClient {
       wants: "all",
     });
     return {
-      status: reply.status,
-      body: jsonObject(Buffer.from(reply.body).toString()),
-      waitMs: waitOf(reply.headers),
+      status: response.status,
+      body: jsonObject(Buffer.from(response.body).toString()),
+      waitMs: waitOf(response.headers),
     };
   }
 
@@ -57,7 +57,7 @@ export class ApiClient {
     onEvent: (event: Readonly<Record<string, unknown>>) => void,
     signal: AbortSignal,
     silentMs: number = SILENT_MS,
-  ): Promise<ApiReply> {
+  ): Promise<ApiResponse> {
     let last: string = "";
     let broken = false;
     const { status, headers } = await outboundLines(

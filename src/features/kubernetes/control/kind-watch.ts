@@ -1,7 +1,7 @@
 import { messageOf } from "../../../core/error-text.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { KubeObject } from "../objects.ts";
-import type { ApiClient, ApiReply } from "./api-client.ts";
+import type { ApiClient, ApiResponse } from "./api-client.ts";
 
 /** A kind, and its place at the API server. */
 export interface WatchedKind {
@@ -94,9 +94,9 @@ export class KindWatch {
     let next = "";
     do {
       const query = { limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
-      const reply = await this.client.call("GET", this.path(query));
-      if (reply.status !== 200) throw faultOf(reply);
-      const { items, metadata } = (reply.body ?? {}) as { readonly items?: unknown; readonly metadata?: ListMeta };
+      const response = await this.client.call("GET", this.path(query));
+      if (response.status !== 200) throw faultOf(response);
+      const { items, metadata } = (response.body ?? {}) as { readonly items?: unknown; readonly metadata?: ListMeta };
       if (!Array.isArray(items) || typeof metadata?.resourceVersion !== "string")
         throw new Error("the API server's list is none");
       for (const item of items) if (isObject(item)) found.push(this.named(item));
@@ -117,9 +117,9 @@ export class KindWatch {
       resourceVersion: this.version,
       timeoutSeconds: String(seconds),
     };
-    const reply = await this.client.watch(this.path(query), (event) => this.take(event), this.stopped.signal);
-    if (reply.status === 410) this.version = "";
-    else if (reply.status !== 200) throw faultOf(reply);
+    const response = await this.client.watch(this.path(query), (event) => this.take(event), this.stopped.signal);
+    if (response.status === 410) this.version = "";
+    else if (response.status !== 200) throw faultOf(response);
     this.failures = 0;
   }
 
@@ -189,7 +189,7 @@ function isObject(value: unknown): value is KubeObject {
   return typeof metadata === "object" && metadata !== null && typeof metadata.name === "string";
 }
 
-function faultOf({ status, body, waitMs }: ApiReply): ApiFault {
+function faultOf({ status, body, waitMs }: ApiResponse): ApiFault {
   const { message } = (body ?? {}) as { readonly message?: unknown };
   return new ApiFault(`${status}${typeof message === "string" ? ` ${message}` : ""}`, status, waitMs);
 }

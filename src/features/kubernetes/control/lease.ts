@@ -90,10 +90,10 @@ export class LeaseElection {
 
   /** Null if there is none yet. @throws Error */
   private async read(): Promise<LeaseObject | null> {
-    const reply = await this.client.call("GET", this.path());
-    if (reply.status === 404) return null;
-    if (reply.status !== 200) throw new Error(`${reply.status} ${String(reply.body?.message ?? "")}`.trim());
-    return reply.body;
+    const response = await this.client.call("GET", this.path());
+    if (response.status === 404) return null;
+    if (response.status !== 200) throw new Error(`${response.status} ${String(response.body?.message ?? "")}`.trim());
+    return response.body;
   }
 
   /** @param holder "" for none @returns false if another gateway was faster */
@@ -116,9 +116,9 @@ export class LeaseElection {
       },
     };
     const isNew = before === null;
-    const reply = await this.client.call(isNew ? "POST" : "PUT", isNew ? this.folder() : this.path(), next);
-    if (reply.status === 409) return false;
-    if (reply.status >= 300) throw new Error(`${reply.status} ${String(reply.body?.message ?? "")}`.trim());
+    const response = await this.client.call(isNew ? "POST" : "PUT", isNew ? this.folder() : this.path(), next);
+    if (response.status === 409) return false;
+    if (response.status >= 300) throw new Error(`${response.status} ${String(response.body?.message ?? "")}`.trim());
     return true;
   }
 

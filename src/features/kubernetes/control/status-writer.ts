@@ -91,17 +91,17 @@ export class StatusWriter {
     try {
       const body = { metadata: { resourceVersion }, status: status };
       const path = `${this.pathOf(patch.object)}/status`;
-      const reply = await this.client.call("PATCH", path, body, "application/merge-patch+json");
-      if (reply.status < 300) {
+      const response = await this.client.call("PATCH", path, body, "application/merge-patch+json");
+      if (response.status < 300) {
         this.failures.delete(key);
         // Until the watch brings it, it is known to be there.
         this.written.set(key, textOf(patch.status, object));
         return;
       }
       // 409: a newer object is on its way, by which this is judged anew. 404: it is gone.
-      if (reply.status !== 409 && reply.status !== 404)
-        this.onRefused(patch.object, `${reply.status} ${String(reply.body?.message ?? "")}`.trim());
-      this.later(key, reply.waitMs || (reply.status === 409 ? RETRY_MS / 4 : RETRY_MS * 5));
+      if (response.status !== 409 && response.status !== 404)
+        this.onRefused(patch.object, `${response.status} ${String(response.body?.message ?? "")}`.trim());
+      this.later(key, response.waitMs || (response.status === 409 ? RETRY_MS / 4 : RETRY_MS * 5));
     } catch {
       this.later(key, RETRY_MS);
     }

@@ -48,7 +48,7 @@ export function ingressTerms(ingress: KubeObject, store: ObjectStore, isStrict =
   const target = read.text("rewrite-target");
   const scheme = schemeOf(read);
   const keys = {
-    ...answerKeys(read, namespace, store),
+    ...responseKeys(read, namespace, store),
     ...trafficKeys(read),
     ...upstreamTls(read, scheme),
     ...balancing(read),
@@ -193,7 +193,7 @@ function upstreamTls(read: AnnotationReader, scheme: string): Keys {
 }
 
 /** What becomes of responses, and of fields of requests. */
-function answerKeys(read: AnnotationReader, namespace: string, store: ObjectStore): Keys {
+function responseKeys(read: AnnotationReader, namespace: string, store: ObjectStore): Keys {
   const prefix = read.text("x-forwarded-prefix");
   const isPrefix = /^\/[\x21-\x7e]*$/.test(prefix) && !/[{}$]/.test(prefix);
   if (prefix !== "" && !isPrefix) read.lose("x-forwarded-prefix", "expected a path");

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { VERSION } from "../../../core/version.ts";
-import { type OutboundReply, outboundRequest } from "../../../net/outbound-request.ts";
+import { type OutboundResponse, outboundRequest } from "../../../net/outbound-request.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { TelemetryConfig } from "../settings.ts";
 import { rejectedOf } from "./messages.ts";
@@ -88,17 +88,17 @@ export class OtlpChannel {
   }
 
   /** The collector's response to a request that it has taken. @throws why it has not */
-  private async repeated(body: Uint8Array): Promise<OutboundReply> {
+  private async repeated(body: Uint8Array): Promise<OutboundResponse> {
     const untilMs = performance.now() + this.timeoutMs;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= PAUSE_GROWTH) {
       let wantedMs = 0;
       let reason: string;
       try {
-        const reply = await this.once(body, Math.max(1, untilMs - performance.now()));
-        if (reply.status >= 200 && reply.status < 300) return reply;
-        reason = `the collector responds with HTTP status ${reply.status}`;
-        if (!REPEATED.has(reply.status)) throw new RangeError(reason);
-        wantedMs = 1000 * Number(reply.headers.get("retry-after") ?? 0);
+        const response = await this.once(body, Math.max(1, untilMs - performance.now()));
+        if (response.status >= 200 && response.status < 300) return response;
+        reason = `the collector responds with HTTP status ${response.status}`;
+        if (!REPEATED.has(response.status)) throw new RangeError(reason);
+        wantedMs = 1000 * Number(response.headers.get("retry-after") ?? 0);
       } catch (error) {
         if (error instanceof RangeError) throw error;
         reason = messageOf(error);
@@ -109,7 +109,7 @@ export class OtlpChannel {
     }
   }
 
-  private once(body: Uint8Array, timeoutMs: number): Promise<OutboundReply> {
+  private once(body: Uint8Array, timeoutMs: number): Promise<OutboundResponse> {
     const { url, headers, ca } = this;
     return outboundRequest({
       url,

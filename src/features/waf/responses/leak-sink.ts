@@ -5,13 +5,13 @@ import {
   type Exchange,
   ExchangeState,
   type IdleExchangePorts,
-  type ReplySink,
-  type ReplySource,
+  type ResponseSink,
+  type ResponseSource,
 } from "../../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 import { PassingSink } from "../../../message/passing-sink.ts";
 import type { NowMs } from "../../../message/ports.ts";
-import { Framing, type ReplyHead } from "../../../message/request-head.ts";
+import { Framing, type ResponseHead } from "../../../message/request-head.ts";
 import { codingsOf, contentOf, extraBytes } from "../body/content-codings.ts";
 import type { LEAK_RULES } from "./leak-rules.ts";
 import { type Leak, LeakScan } from "./leak-scan.ts";
@@ -57,10 +57,10 @@ export interface LeakJudge {
 }
 
 /** Looks at the head and the first bytes of one exchange's response. While it keeps any of them it is the client's source. */
-export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
+export class LeakSink extends PassingSink implements ResponseSource, TimerOwner {
   private readonly policy: LeakJudge;
   private stage: Stage = Stage.Waiting;
-  private origin: ReplySource;
+  private origin: ResponseSource;
   private scan: LeakScan | null = null;
   /** How the body is compressed. */
   private codings: ReturnType<typeof codingsOf> = [];
@@ -77,7 +77,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
   /** Whose response is held; null if none is. */
   private ex: Exchange | null = null;
 
-  constructor(inner: ReplySink, policy: LeakJudge) {
+  constructor(inner: ResponseSink, policy: LeakJudge) {
     super(inner);
     this.policy = policy;
     this.origin = policy.services.idle.source;
@@ -89,15 +89,15 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
   }
 
   override head(ex: Exchange): void {
-    const { reply, source } = ex;
-    const rules = reply.fromUpstream ? this.policy.rulesFor(ex) : NO_RULES;
+    const { response, source } = ex;
+    const rules = response.fromUpstream ? this.policy.rulesFor(ex) : NO_RULES;
     this.origin = source;
     this.stage = Stage.Passing;
     if (rules.length === 0) return this.inner.head(ex);
     this.scan = new LeakScan(rules);
-    const leak = this.inFields(reply.headers);
+    const leak = this.inFields(response.headers);
     if (leak !== null && this.policy.report(ex, leak)) return this.refuse(ex);
-    if (leak !== null || !hasText(reply) || !this.holds(ex)) this.inner.head(ex);
+    if (leak !== null || !hasText(response) || !this.holds(ex)) this.inner.head(ex);
   }
 
   protected override get passesBody(): boolean {
@@ -157,7 +157,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
 
   /** Begins to look at the body. @returns whether the head waits for it */
   private holds(ex: Exchange): boolean {
-    const { headers, framing, contentLength } = ex.reply;
+    const { headers, framing, contentLength } = ex.response;
     const { services, withholds } = this.policy;
     const isEvents = EVENT_STREAM.test(headers.valueOf(HeaderId.ContentType));
     this.codings = codingsOf(headers);
@@ -240,7 +240,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
 }
 
 /** Whether a body comes that may be read, whatever it is called: keys are downloads, and some responses say no type. */
-function hasText({ headers, framing, contentLength, withoutBody }: ReplyHead): boolean {
+function hasText({ headers, framing, contentLength, withoutBody }: ResponseHead): boolean {
   if (withoutBody || framing === Framing.None || (framing === Framing.Length && contentLength === 0)) return false;
   return !MEDIA.test(headers.valueOf(HeaderId.ContentType));
 }

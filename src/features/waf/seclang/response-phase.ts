@@ -1,5 +1,5 @@
 import { Fault } from "../../../core/fault.ts";
-import { type Exchange, type Phase, type ReplySink, Verdict } from "../../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseSink, Verdict } from "../../../message/exchange.ts";
 import { jsonRefusal, PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { ReplacingSink } from "../../../message/replacing-sink.ts";
 import type { RuleFirewall } from "./rule-firewall.ts";
@@ -24,33 +24,33 @@ export class RuleResponsePhase implements Phase {
 class RuleSink extends ReplacingSink {
   private readonly rules: RuleFirewall;
 
-  constructor(inner: ReplySink, rules: RuleFirewall) {
+  constructor(inner: ResponseSink, rules: RuleFirewall) {
     super(inner);
     this.rules = rules;
   }
 
-  override fixed(ex: Exchange, reply: PrebuiltResponse): void {
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
     // The gateway's own refusals are no responses of the application.
-    if (reply.isRefusal) return this.inner.fixed(ex, reply);
-    const { headers } = ex.reply;
-    ex.reply.status = reply.status;
+    if (response.isRefusal) return this.inner.fixed(ex, response);
+    const { headers } = ex.response;
+    ex.response.status = response.status;
     headers.resetOwn();
-    for (const [name, value] of reply.fields) headers.add(name, value);
+    for (const [name, value] of response.fields) headers.add(name, value);
     const fault = this.rules.judgeResponse(ex);
     headers.resetOwn();
-    ex.reply.status = 0;
-    this.inner.fixed(ex, fault === Fault.None ? reply : refusalOf(ex, fault));
+    ex.response.status = 0;
+    this.inner.fixed(ex, fault === Fault.None ? response : refusalOf(ex, fault));
   }
 
   override head(ex: Exchange): void {
     const fault = this.rules.judgeResponse(ex);
     if (fault === Fault.None) return this.inner.head(ex);
-    const { reply } = ex;
-    const { headers } = reply;
+    const { response } = ex;
+    const { headers } = response;
     const refusal = refusalOf(ex, fault);
     headers.removeWhere(() => true);
     for (const [name, value] of refusal.fields) headers.add(name, value);
-    reply.status = refusal.status;
+    response.status = refusal.status;
     this.replaceBody(ex, refusal.body);
   }
 }

@@ -69,7 +69,7 @@ export class RuleFirewall {
     return this.run(ex, transaction, REQUEST_BODY);
   }
 
-  /** A response's head is in `ex.reply`. @returns Fault.None if it may go on */
+  /** A response's head is in `ex.response`. @returns Fault.None if it may go on */
   judgeResponse(ex: Exchange): Fault {
     const transaction = transactionOf(ex);
     if (transaction === null) return Fault.None;

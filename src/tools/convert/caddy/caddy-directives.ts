@@ -9,7 +9,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { type PathRule, ROOT } from "../path-rule.ts";
-import { answerBy, closed, durationSetting, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
+import { closed, durationSetting, hasType, isPartial, type Rule, responseBy, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { endsRequest, goesOn } from "./caddy-ends.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
@@ -332,7 +332,7 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
   const stripped = isStripped ? own.path!.value : context.stripped;
   const rest = (): Rule => {
     const rule = placed(statement, context.condition);
-    answerBy(rule, { type: "respond", status: 200 });
+    responseBy(rule, { type: "respond", status: 200 });
     if (goesOn(statement)) {
       closed(rule);
       context.ledger.note(

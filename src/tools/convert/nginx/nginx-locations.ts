@@ -5,7 +5,7 @@ import { escapedRegex, expressionOf, looksAround } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { type PathRule, prefixOf, ROOT } from "../path-rule.ts";
-import { answerBy, closed, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
+import { closed, hasType, isPartial, type Rule, responseBy, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { statementTitle } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
@@ -394,7 +394,7 @@ function givePathsBack(rules: Rule[]): void {
     const isStatic = ({ keys }: Rule): boolean => hasType(keys, "static") || keys.fastcgi !== undefined;
     // A folder of files leads to its slash.
     const slash = (part: Rule): Rule => {
-      answerBy(part, { type: "redirect", to: `${givesBack.value}/?{query}`, status: 301 });
+      responseBy(part, { type: "redirect", to: `${givesBack.value}/?{query}`, status: 301 });
       return part;
     };
     rules.splice(at, 0, ...parts.map((part) => (isStatic(part) ? slash(part) : part)));

@@ -5,7 +5,7 @@ import { expressionOf } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { excepting, joined, type Modifier, refusal } from "../modifiers.ts";
 import type { PathRule } from "../path-rule.ts";
-import { answerBy, closed, hasType, type Rule, ruleOf } from "../plan.ts";
+import { closed, hasType, type Rule, responseBy, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { askedBy, conditionsOf, isCleartext, isWithoutFile, type NginxTest } from "./nginx-conditions.ts";
@@ -247,7 +247,7 @@ function guardsFor(scope: Scope, one: Statement, effect: Statement, fits: readon
   const { status, body } = wanted.keys;
   if (hasType(wanted.keys, "respond") && Number(status) >= 400 && body === undefined)
     return refusal(one, except, { status: Number(status) });
-  const apply = (rule: Rule): void => answerBy(rule, copied(wanted.keys));
+  const apply = (rule: Rule): void => responseBy(rule, copied(wanted.keys));
   return except.flatMap((condition) => excepting({ statement: one, isRefusal: true, conditions: [condition], apply }));
 }
 

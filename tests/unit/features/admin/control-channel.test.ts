@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ControlChannel, type ControlQuestion } from "../../../../src/features/admin/control-channel.ts";
-import { type Answerer, ControlRpc, jsonAnswer } from "../../../../src/features/admin/control-rpc.ts";
+import { type Answerer, ControlRpc, jsonResponse } from "../../../../src/features/admin/control-rpc.ts";
 
 function setUp() {
   const questions: ControlQuestion[] = [];
@@ -53,7 +53,7 @@ describe("control rpc", () => {
   const errors: unknown[] = [];
   const rpc = new ControlRpc(
     new Map<string, Answerer>([
-      ["sum", (body: string) => jsonAnswer(200, { body })],
+      ["sum", (body: string) => jsonResponse(200, { body })],
       [
         "broken",
         async () => {

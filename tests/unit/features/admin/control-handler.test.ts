@@ -34,8 +34,8 @@ describe("control handler", () => {
     port.answer(200, "application/json", '{"é":1}');
     expect(sink.calls).toEqual(["head", "body", "end"]);
     expect(sink.bodyText).toBe('{"é":1}');
-    expect(ex.reply).toMatchObject({ status: 200, framing: Framing.Length, contentLength: 8 });
-    const { headers } = ex.reply;
+    expect(ex.response).toMatchObject({ status: 200, framing: Framing.Length, contentLength: 8 });
+    const { headers } = ex.response;
     const fields = Array.from({ length: headers.count }, (_, i) => [headers.nameText(i), headers.valueText(i)]);
     expect(fields).toEqual([
       ["Content-Type", "application/json"],
@@ -47,7 +47,7 @@ describe("control handler", () => {
     const { port, ex, sink } = handle({ method: "HEAD" });
     port.answer(200, "text/plain", "12345");
     expect(sink.calls).toEqual(["head", "end"]);
-    expect(ex.reply).toMatchObject({
+    expect(ex.response).toMatchObject({
       framing: Framing.None,
       contentLength: 5,
       lengthWithoutBody: true,

@@ -68,11 +68,11 @@ describe("several methods", () => {
       status: 429,
       retryAfterS: 7,
     });
-    expect(judged(answered(403), DENIED, answered(302))?.reply?.status).toBe(302);
+    expect(judged(answered(403), DENIED, answered(302))?.response?.status).toBe(302);
   });
 
   test("a 401 of a method's own has the challenges of the others", () => {
-    expect(judged(DENIED, answered(401))?.reply?.fields).toEqual([
+    expect(judged(DENIED, answered(401))?.response?.fields).toEqual([
       ["X-Of", "401"],
       ["WWW-Authenticate", "C0"],
       ["WWW-Authenticate", "C1"],
@@ -80,7 +80,7 @@ describe("several methods", () => {
   });
 
   test("at a path of a method's own it alone is asked", () => {
-    const own: Judgement = { kind: "own", reply: new PrebuiltResponse(200, [], "") };
+    const own: Judgement = { kind: "own", response: new PrebuiltResponse(200, [], "") };
     const [before, owner] = [new Scripted(IN), new Scripted(own)];
     const any = new AnyMethod([before, Object.assign(owner, { owns: () => true }), new Scripted(IN)]);
     expect(any.judge(new Exchange(IDLE_PORTS), never)).toBe(own);

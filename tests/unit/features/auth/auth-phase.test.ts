@@ -22,7 +22,7 @@ function givenBy(fields: Fields, responseFields: Fields = []) {
   const verdict = new AuthPhase([method], { inTurn: (work) => work() }, listener).run(ex);
   const { headers } = ex.request;
   const request = Array.from({ length: headers.count }, (_, i) => [headers.nameText(i), headers.valueText(i)]);
-  return { verdict, request, response: ex.reply.extra?.fields ?? [], dropped };
+  return { verdict, request, response: ex.response.extra?.fields ?? [], dropped };
 }
 
 test("fields of a method go on as they are", () => {

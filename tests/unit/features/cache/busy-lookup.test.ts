@@ -69,7 +69,7 @@ class Lab {
   /** The origin responds to what was fetched in the background. */
   respond(body: string): void {
     const own = this.background!;
-    const { reply } = own;
+    const { response: reply } = own;
     reply.status = 200;
     reply.framing = Framing.Length;
     reply.contentLength = body.length;
@@ -146,9 +146,9 @@ test("a part whose own fetch has ended is told of as fetched, with the cookies t
   lab.lock(false);
   await Bun.sleep(20);
   expect(lab.sent).toBe(0);
-  expect(ex.reply.status).toBe(206);
+  expect(ex.response.status).toBe(206);
   expect(ex.cacheResult).toBe(CacheResult.Miss);
-  expect(ex.reply.extra).not.toBeNull();
+  expect(ex.response.extra).not.toBeNull();
   ex.cacheUse?.release();
 });
 

@@ -28,7 +28,7 @@ function exchange(method: string, ...headers: (readonly [string, string])[]): Re
 }
 
 function added(ex: Exchange): (readonly [string, string])[] {
-  return [...(ex.reply.extra?.fields ?? [])];
+  return [...(ex.response.extra?.fields ?? [])];
 }
 
 describe("the tap", () => {
@@ -87,16 +87,16 @@ describe("the tap", () => {
 
   test("takes the upstream's own word away", () => {
     const { ex } = exchange("GET", ["Origin", APP]);
-    ex.reply.headers.resetOwn();
+    ex.response.headers.resetOwn();
     for (const name of ["Access-Control-Allow-Origin", "X-Kept", "access-control-expose-headers", "Vary"]) {
-      ex.reply.headers.add(name, "*");
+      ex.response.headers.add(name, "*");
     }
     for (const name of ["Access-Control-Allow-Credentials", "Access-Control-Allow-Methods", "Access-Control-Max-Age"]) {
-      ex.reply.headers.add(name, "1");
+      ex.response.headers.add(name, "1");
     }
-    ex.reply.headers.add("Access-Control-Allow-Headers", "x");
+    ex.response.headers.add("Access-Control-Allow-Headers", "x");
     new CorsTap(samePolicy(policy()), []).onHead(ex);
-    const names = Array.from({ length: ex.reply.headers.count }, (_, i) => ex.reply.headers.nameText(i));
+    const names = Array.from({ length: ex.response.headers.count }, (_, i) => ex.response.headers.nameText(i));
     expect(names).toEqual(["X-Kept", "Vary"]);
     expect(added(ex)[0]).toEqual(["Access-Control-Allow-Origin", APP]);
   });
@@ -105,7 +105,7 @@ describe("the tap", () => {
     const tap = new CorsTap(samePolicy(policy({ allowedOrigins: ["*"] })), [true]);
     const { ex } = fakeExchange({ route: fakeRoute("/internal/api/status") });
     tap.onFixed(ex);
-    expect(ex.reply.extra).toBeNull();
+    expect(ex.response.extra).toBeNull();
   });
 });
 

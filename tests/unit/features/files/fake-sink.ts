@@ -1,12 +1,12 @@
 import type { Fault } from "../../../../src/core/fault.ts";
-import { type Exchange, ExchangeState, type ReplySink } from "../../../../src/message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink } from "../../../../src/message/exchange.ts";
 import type { HeaderBlock } from "../../../../src/message/header-block.ts";
 import type { TunnelEnd } from "../../../../src/message/ports.ts";
 import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { Method } from "../../../../src/message/request-head.ts";
 
 /** What a handler did to one exchange. */
-export class FakeSink implements ReplySink {
+export class FakeSink implements ResponseSink {
   status = 0;
   readonly fields: [name: string, value: string][] = [];
   /** The announced length, or -1. */
@@ -61,7 +61,7 @@ export class FakeSink implements ReplySink {
 
   head(ex: Exchange): void {
     this.begin(ex);
-    const { reply } = ex;
+    const { response: reply } = ex;
     this.status = reply.status;
     for (let i = 0; i < reply.headers.count; i++) {
       this.fields.push([reply.headers.nameText(i), reply.headers.valueText(i)]);

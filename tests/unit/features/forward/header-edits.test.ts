@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type HeaderStep, RequestEdits, ResponseEdits } from "../../../../src/features/forward/header-edits.ts";
 import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
-import { ReplyHead } from "../../../../src/message/request-head.ts";
+import { ResponseHead } from "../../../../src/message/request-head.ts";
 import { requestEdits, responseEdits } from "../../../../src/routes/header-operations.ts";
 
 const NONE = { set: [], add: [], remove: [] };
@@ -62,7 +62,7 @@ describe("edits of an answer", () => {
   const expected = ["x-a: 1", "X-Bc: 3", "Cache-Control: no-store", "X-A: 2"];
 
   test("change a head that was received", () => {
-    const reply = new ReplyHead();
+    const reply = new ResponseHead();
     const bytes = Buffer.from(fields.map(([name, value]) => `${name}: ${value}\r\n`).join(""), "latin1");
     reply.headers.reset(bytes);
     let at = 0;
@@ -87,7 +87,7 @@ describe("edits of an answer", () => {
   });
 
   test("leave the gateway's request id out, but do not change it", () => {
-    const reply = new ReplyHead();
+    const reply = new ResponseHead();
     reply.requestIdEnd = 20;
     reply.shownIdEnd = 20;
     responseEdits({ ...NONE, set: [pair("X-Request-Id", "mine")] })!.apply(reply);
@@ -120,7 +120,7 @@ describe("a step of an operation", () => {
 
   test("sees the fields of a response that the operations have left", () => {
     const change = new ResponseEdits(plan);
-    const reply = new ReplyHead();
+    const reply = new ResponseHead();
     for (const name of ["A", "C"]) reply.headers.add(name, "1");
     change.apply(reply);
     expect([reply.headers.count, reply.headers.valueText(2)]).toEqual([3, "2"]);

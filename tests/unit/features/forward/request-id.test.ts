@@ -9,9 +9,9 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 function idOf(...values: readonly string[]): string {
   const lines = values.map((value) => `X-Request-Id: ${value}\r\n`).join("");
   const ex = forwardExchange(headOf(`GET / HTTP/1.1\r\nHost: a\r\n${lines}\r\n`));
-  ex.reply.requestIdEnd = 0;
+  ex.response.requestIdEnd = 0;
   new RequestIds({ nowMs: NOW_MS }).assign(ex);
-  return ex.reply.requestId();
+  return ex.response.requestId();
 }
 
 test.each(["a", "0", "A-b_c.9", "x".repeat(128)])("the client's id %s is kept", (id) => {
@@ -34,10 +34,10 @@ test("new ids differ, also when the random bytes have to be taken anew", () => {
   const ex = forwardExchange(headOf("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
   const seen = new Set<string>();
   for (let i = 0; i < 2000; i++) {
-    ex.reply.requestIdEnd = 0;
+    ex.response.requestIdEnd = 0;
     ids.assign(ex);
-    expect(ex.reply.requestId()).toMatch(UUID_V7);
-    seen.add(ex.reply.requestId());
+    expect(ex.response.requestId()).toMatch(UUID_V7);
+    seen.add(ex.response.requestId());
   }
   expect(seen.size).toBe(2000);
 });

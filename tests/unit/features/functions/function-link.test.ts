@@ -7,7 +7,7 @@ import {
   type OverdueCall,
   type ThreadDeath,
 } from "../../../../src/features/functions/function-link.ts";
-import { readReply } from "../../../../src/features/functions/reply-record.ts";
+import { readReply } from "../../../../src/features/functions/response-record.ts";
 import { Batch, createCells, Records, WireCell, WireWord } from "../../../../src/features/functions/wire.ts";
 
 /** A link whose thread is a function that is called with what it sends. */

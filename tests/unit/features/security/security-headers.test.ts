@@ -24,21 +24,21 @@ function added(has: readonly string[], tls: boolean, settings = SETTINGS): strin
   const tap = new SecurityHeadersTap(samePolicy(missingFields(settings)));
   const { ex } = fakeExchange();
   ex.client = new ClientPeer("192.0.2.1", tls, 443);
-  ex.reply.headers.resetOwn();
-  for (const name of ["Content-Type", ...has]) ex.reply.headers.add(name, "x");
+  ex.response.headers.resetOwn();
+  for (const name of ["Content-Type", ...has]) ex.response.headers.add(name, "x");
   tap.onHead(ex);
-  const byParts = names(ex.reply.extra);
-  ex.reply.reset();
+  const byParts = names(ex.response.extra);
+  ex.response.reset();
   const fixed = new PrebuiltResponse(
     200,
     has.map((name) => [name, "x"] as const),
     "",
   );
   tap.onFixed(ex, fixed);
-  expect(names(ex.reply.extra)).toEqual(byParts);
-  ex.reply.reset();
+  expect(names(ex.response.extra)).toEqual(byParts);
+  ex.response.reset();
   tap.onFixed(ex, fixed);
-  expect(names(ex.reply.extra)).toEqual(byParts);
+  expect(names(ex.response.extra)).toEqual(byParts);
   return byParts;
 }
 
@@ -46,7 +46,7 @@ describe("security headers", () => {
   test("have their values", () => {
     const { ex } = fakeExchange();
     new SecurityHeadersTap(samePolicy(missingFields(SETTINGS))).onHead(ex);
-    expect(ex.reply.extra!.lines.toString()).toBe(
+    expect(ex.response.extra!.lines.toString()).toBe(
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: SAMEORIGIN\r\nReferrer-Policy: strict-origin-when-cross-origin\r\n",
     );
   });

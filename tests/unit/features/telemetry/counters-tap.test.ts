@@ -63,7 +63,7 @@ describe("counters tap", () => {
     for (let i = 0; i < 1_000_000; i++) {
       const name = random.bytes(random.integer(0, 1) + 3);
       ex.request.method = i % 2 === 0 ? random.integer(0, METHOD_COUNT - 1) : methodOf(name, 0, name.length);
-      ex.reply.status = random.integer(100, 599);
+      ex.response.status = random.integer(100, 599);
       ex.route = routes[random.integer(0, routes.length - 1)]!;
       tap.onEnd(ex);
     }

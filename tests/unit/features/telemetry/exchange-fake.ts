@@ -6,7 +6,7 @@ import {
   type Handler,
   type IdleExchangePorts,
   Pipeline,
-  type ReplySink,
+  type ResponseSink,
   type Route,
   Verdict,
 } from "../../../../src/message/exchange.ts";
@@ -16,7 +16,7 @@ import { METHOD_COUNT, methodFromName } from "../../../../src/message/request-he
 import { ChunkedMode, RouteKind, RouteOf } from "../../../../src/message/route.ts";
 
 /** What was done to a reply, in order; bodies as text. */
-export class RecordingSink implements ReplySink {
+export class RecordingSink implements ResponseSink {
   readonly calls: string[] = [];
   readonly fixedReplies: PrebuiltResponse[] = [];
   bodyText = "";
@@ -27,7 +27,7 @@ export class RecordingSink implements ReplySink {
   fixed(ex: Exchange, reply: PrebuiltResponse): void {
     this.calls.push("fixed");
     this.fixedReplies.push(reply);
-    ex.reply.status = reply.status;
+    ex.response.status = reply.status;
   }
   interim(): void {
     this.calls.push("interim");
@@ -75,7 +75,7 @@ export function fakeExchange(request: FakeRequest = {}): { ex: Exchange; sink: R
   ex.state = ExchangeState.Open;
   ex.startedMs = 1000;
   ex.endedMs = 1002.5;
-  ex.reply.status = request.status ?? 0;
+  ex.response.status = request.status ?? 0;
   if (request.requestId !== undefined) setRequestId(ex, request.requestId);
   fillHead(ex, request.method ?? "GET", request.target ?? "/", request.headers ?? [["Host", "a.test"]]);
   return { ex, sink };
@@ -102,10 +102,10 @@ export function fakeRoute(label: string): Route {
 /** Sets the id as forwarding does. */
 function setRequestId(ex: Exchange, id: string): void {
   const line = `X-Request-Id: ${id}\r\n`;
-  ex.reply.requestIdEnd = ex.reply.requestIdLine.latin1Write(line, 0, line.length);
+  ex.response.requestIdEnd = ex.response.requestIdLine.latin1Write(line, 0, line.length);
 }
 
-function idlePorts(sink: ReplySink): IdleExchangePorts {
+function idlePorts(sink: ResponseSink): IdleExchangePorts {
   return {
     sink,
     flow: { pauseBody() {}, resumeBody() {} },

@@ -15,7 +15,7 @@ const { ex } = fakeExchange({
 ex.route = fakeRoute("/shop");
 ex.startedMs = 1000;
 ex.endedMs = 2500;
-ex.reply.status = 503;
+ex.response.status = 503;
 ex.sentBytes = 2048;
 
 const fits = (source: string): boolean => {

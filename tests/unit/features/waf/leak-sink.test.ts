@@ -4,7 +4,7 @@ import { Fault } from "../../../../src/core/fault.ts";
 import { TimerWheel } from "../../../../src/core/timer-wheel.ts";
 import { HeldRoom, LeakPolicy } from "../../../../src/features/waf/responses/leak-guard.ts";
 import { LeakSink } from "../../../../src/features/waf/responses/leak-sink.ts";
-import { Exchange, type ReplySink } from "../../../../src/message/exchange.ts";
+import { Exchange, type ResponseSink } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 
@@ -21,7 +21,7 @@ function lab(roomBytes: number) {
     },
     end: () => got.push("end"),
     abort: (_ex: Exchange, fault: Fault) => got.push(fault === Fault.ResponseWithheld ? "withheld" : "cut"),
-  } as unknown as ReplySink;
+  } as unknown as ResponseSink;
   const room = new HeldRoom(roomBytes);
   const turn = { nowMs: 1000 };
   const wheel = new TimerWheel(1000, (error) => {
@@ -35,10 +35,10 @@ function lab(roomBytes: number) {
   const ex = new Exchange(IDLE_PORTS);
   const origin = { cancelled: 0, onWritable() {}, onCancelled: () => origin.cancelled++ };
   ex.source = origin;
-  ex.reply.fromUpstream = true;
-  ex.reply.framing = Framing.Chunked;
-  ex.reply.headers.resetOwn();
-  ex.reply.headers.add("Content-Type", "text/html");
+  ex.response.fromUpstream = true;
+  ex.response.framing = Framing.Chunked;
+  ex.response.headers.resetOwn();
+  ex.response.headers.add("Content-Type", "text/html");
   const sink = new LeakSink(inner, policy);
   const send = (text: string) => sink.body(ex, Buffer.from(text), 0, Buffer.byteLength(text));
   sink.head(ex);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Flag, FrameType } from "../../../../src/proto/h2/frame.ts";
-import { readAnswers } from "../../../../src/tools/multihop/h1-answers.ts";
+import { readResponses } from "../../../../src/tools/multihop/h1-answers.ts";
 import { encodeHopFrame, readFrames } from "../../../../src/tools/multihop/h2-frames.ts";
 import { readStream } from "../../../../src/tools/multihop/h2-stream.ts";
 import { encodeLiterals, statusOf } from "../../../../src/tools/multihop/hpack-literals.ts";
 import { type LenientRequest, readRequest } from "../../../../src/tools/multihop/lenient-parser.ts";
 import { PARSER_HABITS } from "../../../../src/tools/multihop/parser-habits.ts";
 
-const answers = (text: string, hasEnded = false) => readAnswers(Buffer.from(text, "latin1"), hasEnded);
+const answers = (text: string, hasEnded = false) => readResponses(Buffer.from(text, "latin1"), hasEnded);
 
 describe("answers over HTTP/1.1", () => {
   test("are told apart by length, chunks and the end", () => {

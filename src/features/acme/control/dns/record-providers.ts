@@ -93,9 +93,9 @@ export function porkbun({ apiKey, secretApiKey }: AcmeDnsConfig, endpoint: strin
       path: `/api/json/v3/dns/${path}`,
       body: { apikey: apiKey, secretapikey: secretApiKey, ...fields },
     };
-    const answer = await client.json<Answer>(call);
-    if (answer.status !== "SUCCESS") throw new ProviderFault(`porkbun: ${answer.message ?? answer.status}`, 400);
-    return answer;
+    const response = await client.json<Answer>(call);
+    if (response.status !== "SUCCESS") throw new ProviderFault(`porkbun: ${response.message ?? response.status}`, 400);
+    return response;
   };
   return {
     async zone(name) {

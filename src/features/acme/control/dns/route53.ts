@@ -21,8 +21,8 @@ export function route53(config: AcmeDnsConfig, endpoint: string): DnsProvider {
     headers.delete("host");
     return Object.fromEntries(headers);
   });
-  const settled = async (answer: string): Promise<void> => {
-    const id = inElement(answer, "Id").replace("/change/", "");
+  const settled = async (response: string): Promise<void> => {
+    const id = inElement(response, "Id").replace("/change/", "");
     for (let look = 0; look < MAX_LOOKS && id !== ""; look++) {
       const change = await client.text({ method: "GET", path: `${VERSION}/change/${id}` });
       if (inElement(change, "Status") === "INSYNC") return;
@@ -52,8 +52,8 @@ export function route53(config: AcmeDnsConfig, endpoint: string): DnsProvider {
       const body = `<?xml version="1.0" encoding="UTF-8"?>
 <ChangeResourceRecordSetsRequest xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><ChangeBatch><Changes><Change><Action>${isLast ? "DELETE" : "UPSERT"}</Action>${set}</Change></Changes></ChangeBatch></ChangeResourceRecordSetsRequest>`;
       const path = `${VERSION}/hostedzone/${zone.id}/rrset`;
-      const answer = await client.text({ method: "POST", path, body });
-      if (!isLast) await settled(answer);
+      const response = await client.text({ method: "POST", path, body });
+      if (!isLast) await settled(response);
     },
   });
 }

@@ -1,5 +1,5 @@
 import { plainLine } from "../../../../core/printable.ts";
-import { type OutboundReply, outboundRequest } from "../../../../net/outbound-request.ts";
+import { type OutboundResponse, outboundRequest } from "../../../../net/outbound-request.ts";
 
 /** A zone of an account. */
 export interface Zone {
@@ -86,7 +86,7 @@ export class ZoneClient {
     return Buffer.from((await this.send(call)).body).toString("utf8");
   }
 
-  private async send(call: ZoneCall): Promise<OutboundReply> {
+  private async send(call: ZoneCall): Promise<OutboundResponse> {
     const { method, path, body: given } = call;
     const url = this.endpoint + path;
     const body = given === undefined ? "" : typeof given === "string" ? given : JSON.stringify(given);
@@ -97,9 +97,9 @@ export class ZoneClient {
       ...call.headers,
       ...(await this.authorise(call, url, body)),
     };
-    let reply: OutboundReply;
+    let response: OutboundResponse;
     try {
-      reply = await outboundRequest({
+      response = await outboundRequest({
         url,
         method,
         headers,
@@ -112,12 +112,12 @@ export class ZoneClient {
     } catch (error) {
       throw new ProviderFault(`${this.label(call)}: ${(error as Error).message}`, 0);
     }
-    if (reply.status >= 200 && reply.status < 300) return reply;
-    const said = plainLine(Buffer.from(reply.body).toString("utf8")).trim().slice(0, MAX_SAID);
-    const cure = CURES[reply.status] ?? "";
+    if (response.status >= 200 && response.status < 300) return response;
+    const said = plainLine(Buffer.from(response.body).toString("utf8")).trim().slice(0, MAX_SAID);
+    const cure = CURES[response.status] ?? "";
     throw new ProviderFault(
-      `${this.label(call)}: ${reply.status}${cure}${said === "" ? "" : `: ${said}`}`,
-      reply.status,
+      `${this.label(call)}: ${response.status}${cure}${said === "" ? "" : `: ${said}`}`,
+      response.status,
     );
   }
 

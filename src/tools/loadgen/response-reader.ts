@@ -7,7 +7,7 @@ import { NEED_MORE } from "../../proto/h1/outcome.ts";
 import { ResponseParser } from "../../proto/h1/response-parser.ts";
 
 /** How far a response has come. */
-export const enum AnswerState {
+export const enum ResponseState {
   Head = 0,
   Body,
   /** All of it has arrived. */
@@ -17,8 +17,8 @@ export const enum AnswerState {
 }
 
 /** Reads one response after the other off a connection, as strictly as the gateway reads its upstreams. */
-export class AnswerReader {
-  state: AnswerState = AnswerState.Head;
+export class ResponseReader {
+  state: ResponseState = ResponseState.Head;
   /** Of the final response; 0 until its head is read. */
   status = 0;
   /** After Done: whether the connection may be used again. */
@@ -36,7 +36,7 @@ export class AnswerReader {
   /** Makes ready for the response to the next request. @param method of that request, where it is another one */
   begin(method: Method = this.method): void {
     this.method = method;
-    this.state = AnswerState.Head;
+    this.state = ResponseState.Head;
     this.status = 0;
     this.held = EMPTY_BYTES;
     this.interims = 0;
@@ -44,23 +44,23 @@ export class AnswerReader {
   }
 
   /** Takes what has arrived. */
-  receive(chunk: Uint8Array): AnswerState {
+  receive(chunk: Uint8Array): ResponseState {
     let bytes = chunk;
     let from = 0;
-    if (this.state === AnswerState.Head) {
+    if (this.state === ResponseState.Head) {
       if (this.held.length > 0) bytes = Buffer.concat([this.held, chunk]);
       from = this.readHeads(bytes);
     }
-    if (this.state === AnswerState.Body) from = this.readBody(bytes, from);
+    if (this.state === ResponseState.Body) from = this.readBody(bytes, from);
     // What is after a complete response was not asked for.
-    if (this.state === AnswerState.Done && from < bytes.length) this.state = AnswerState.Malformed;
+    if (this.state === ResponseState.Done && from < bytes.length) this.state = ResponseState.Malformed;
     return this.state;
   }
 
   /** Takes the end of the stream, which completes a response without length. */
-  receiveEnd(): AnswerState {
-    const isWhole = this.state === AnswerState.Body && this.parser.framing === Framing.UntilClose;
-    if (isWhole) this.state = AnswerState.Done;
+  receiveEnd(): ResponseState {
+    const isWhole = this.state === ResponseState.Body && this.parser.framing === Framing.UntilClose;
+    if (isWhole) this.state = ResponseState.Done;
     return this.state;
   }
 
@@ -92,7 +92,7 @@ export class AnswerReader {
     this.keepAlive = keepAlive;
     this.remaining = contentLength;
     this.held = EMPTY_BYTES;
-    this.state = framing === Framing.None ? AnswerState.Done : AnswerState.Body;
+    this.state = framing === Framing.None ? ResponseState.Done : ResponseState.Body;
     if (framing === Framing.Chunked) this.decoder.begin(0);
   }
 
@@ -101,7 +101,7 @@ export class AnswerReader {
     if (this.parser.framing === Framing.Length) {
       const taken = Math.min(bytes.length - from, this.remaining);
       this.remaining -= taken;
-      if (this.remaining === 0) this.state = AnswerState.Done;
+      if (this.remaining === 0) this.state = ResponseState.Done;
       return from + taken;
     }
     let at = from;
@@ -109,13 +109,13 @@ export class AnswerReader {
       const event = this.decoder.next(bytes, at, bytes.length);
       if (event === ChunkEvent.Failed) return this.refuse(bytes);
       at = this.decoder.consumed;
-      if (event === ChunkEvent.Done) this.state = AnswerState.Done;
+      if (event === ChunkEvent.Done) this.state = ResponseState.Done;
       if (event !== ChunkEvent.Data) return at;
     }
   }
 
   private refuse(bytes: Uint8Array): number {
-    this.state = AnswerState.Malformed;
+    this.state = ResponseState.Malformed;
     return bytes.length;
   }
 }

@@ -2,7 +2,7 @@ import { equalsLower, latin1 } from "../core/bytes.ts";
 import { Fault, FaultKind } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { faultRow } from "../core/fault-rows.ts";
-import { type Exchange, ExchangeState, type ReplySink } from "../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
@@ -15,10 +15,10 @@ import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
 import type { H2HeadWriter, HeadStream } from "./h2-head-writer.ts";
 import { acceptsKey, H2Tunnel, newWebSocketKey, type TunnelStream } from "./h2-tunnel.ts";
-import { endsConnection, replyForFault } from "./refusal.ts";
+import { endsConnection, responseForFault } from "./refusal.ts";
 
 /** A stream, as what writes its response sees it. */
-export interface H2ReplyStream extends HeadStream, TunnelStream {
+export interface H2ResponseStream extends HeadStream, TunnelStream {
   readonly exchange: Exchange;
   /** Holds the request's head. */
   readonly lines: LineBuffer;
@@ -36,7 +36,7 @@ export interface H2ReplyStream extends HeadStream, TunnelStream {
   /** How the stream is reset after its response; -1 if it need not be. */
   resetBehind: number;
   /** Lets a response wait for the rest of the request's body. @returns false if there is nothing to wait for */
-  hold(reply: PrebuiltResponse): boolean;
+  hold(response: PrebuiltResponse): boolean;
   /** The exchange is over. */
   finish(ex: Exchange): void;
   /** Resets the stream; late frames of it are passed over. */
@@ -44,17 +44,17 @@ export interface H2ReplyStream extends HeadStream, TunnelStream {
 }
 
 /** Writes the response of one stream. RFC 9113 §8.1. */
-export class H2ReplySink implements ReplySink {
+export class H2ResponseSink implements ResponseSink {
   /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
   readonly returnsBytes = true;
-  private readonly stream: H2ReplyStream;
+  private readonly stream: H2ResponseStream;
   /** Bytes that the response's body is still to have; -1 if it is unknown. */
   private left = -1;
   /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
   asksTunnel = false;
   private tunnelKey = "";
 
-  constructor(stream: H2ReplyStream) {
+  constructor(stream: H2ResponseStream) {
     this.stream = stream;
   }
 
@@ -70,18 +70,18 @@ export class H2ReplySink implements ReplySink {
   fixed(ex: Exchange, given: PrebuiltResponse): void {
     const { stream } = this;
     if (this.asksTunnel && isSuccess(given.status)) return this.refuseTunnel(ex);
-    ex.reply.status = given.status;
+    ex.response.status = given.status;
     if (stream.hold(given)) return;
-    const reply = ex.pipeline.onFixed(ex, given);
+    const response = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
-    const { length } = reply.body;
+    const { length } = response.body;
     const withBody = length > 0 && ex.request.method !== Method.Head;
-    stream.connection.heads.fixed(stream, reply, !withBody);
+    stream.connection.heads.fixed(stream, response, !withBody);
     if (withBody) {
       ex.sentBytes += length;
-      stream.send(reply.body, 0, length, true);
+      stream.send(response.body, 0, length, true);
     }
-    stream.endReply();
+    stream.endResponse();
   }
 
   interim(ex: Exchange, status: number, headers: HeaderBlock): void {
@@ -90,15 +90,15 @@ export class H2ReplySink implements ReplySink {
 
   head(ex: Exchange): void {
     const { stream } = this;
-    const { reply } = ex;
-    if (this.asksTunnel && isSuccess(reply.status)) {
+    const { response } = ex;
+    if (this.asksTunnel && isSuccess(response.status)) {
       ex.source.onCancelled(ex);
       return this.refuseTunnel(ex);
     }
     ex.pipeline.onHead(ex);
     ex.state = ExchangeState.Replying;
-    this.left = reply.framing === Framing.Length ? reply.contentLength : -1;
-    stream.connection.heads.head(stream, reply.framing === Framing.None);
+    this.left = response.framing === Framing.Length ? response.contentLength : -1;
+    stream.connection.heads.head(stream, response.framing === Framing.None);
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -111,7 +111,7 @@ export class H2ReplySink implements ReplySink {
   }
 
   end(_ex: Exchange): void {
-    this.stream.endReply();
+    this.stream.endResponse();
   }
 
   abort(ex: Exchange, fault: Fault): void {
@@ -131,7 +131,7 @@ export class H2ReplySink implements ReplySink {
       ex.bodyDone = true;
       stream.body.drop();
     }
-    this.fixed(ex, replyForFault(ex, fault));
+    this.fixed(ex, responseForFault(ex, fault));
     if (endsConnection(fault)) connection.goAway();
     if (row.kind === FaultKind.Framing) connection.session.noteReset();
   }
@@ -155,7 +155,7 @@ export class H2ReplySink implements ReplySink {
 
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
     const { stream } = this;
-    const { headers } = ex.reply;
+    const { headers } = ex.response;
     if (this.tunnelKey !== "" && !acceptsKey(headers, this.tunnelKey)) {
       ex.attempt.detail = FaultDetail.BadField;
       this.abort(ex, Fault.UpstreamMalformed);
@@ -164,7 +164,7 @@ export class H2ReplySink implements ReplySink {
     headers.removeWhere(isKeyField);
     ex.pipeline.onUpgrade(ex);
     // RFC 8441 §4: what 101 is to HTTP/1.1.
-    ex.reply.status = 200;
+    ex.response.status = 200;
     ex.state = ExchangeState.Replying;
     ex.bodyDone = false;
     stream.connection.heads.head(stream, false);

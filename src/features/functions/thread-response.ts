@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type Exchange, mayRespond } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { type ReplyRecord, recordFault, setReply } from "./reply-record.ts";
+import { type ResponseRecord, recordFault, setResponse } from "./response-record.ts";
 import { discard, TakenBytes } from "./wire.ts";
 
 /** Who owns a response that comes of a thread. */
@@ -20,7 +20,7 @@ export interface ReplyOwner {
 }
 
 /** Gives a response of a thread to the client's sink, as the client takes it. */
-export class ThreadReply {
+export class ThreadResponse {
   /** Whether the client takes nothing for now. */
   isFull = false;
   isBegun = false;
@@ -44,14 +44,14 @@ export class ThreadReply {
     this.owner = owner;
   }
 
-  begin(record: ReplyRecord): void {
+  begin(record: ResponseRecord): void {
     const { ex, owner } = this;
     if (this.isBegun) return;
     const fault = recordFault(record);
     if (fault !== "") return owner.onBroken(`the response cannot be sent: ${fault}`);
     this.isBegun = true;
     owner.onHead();
-    const withBody = setReply(ex, record);
+    const withBody = setResponse(ex, record);
     if (withBody && record.mode === "2" && record.length >= 0) this.left = record.length;
     ex.sink.head(ex);
     if (record.mode === "1" && withBody && mayRespond(ex)) ex.sink.body(ex, record.body!, 0, record.body!.length);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ENGINE, VERSION } from "../../../../src/core/version.ts";
-import { internalAnswers } from "../../../../src/features/admin/internal-answers.ts";
+import { internalResponses } from "../../../../src/features/admin/internal-responses.ts";
 import { COUNTERS } from "../../../../src/memory/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/memory/incident-ring.ts";
 import { Method } from "../../../../src/message/request-head.ts";
@@ -18,7 +18,7 @@ function setUp(configText = CONFIG) {
   const telemetry = fakeTelemetry(["/node"], ["http://10.0.0.1:9000"]);
   const ring = createIncidentRing();
   const config = configOf(configText);
-  const answers = internalAnswers({
+  const answers = internalResponses({
     config: () => config,
     state: () => ({
       operations: { log_level: "info", drained: [], maintenance: [] },

@@ -9,7 +9,7 @@ export const NO_STORE: readonly [string, string] = ["Cache-Control", "no-store"]
  * A JSON response that a built-in endpoint gives again and again.
  * @param extra fields beside Content-Type and Cache-Control
  */
-export function jsonReply(
+export function prebuiltJson(
   status: number,
   body: object,
   extra: readonly (readonly [string, string])[] = [],

@@ -9,7 +9,7 @@ import type { ClientSocketPorts } from "./client-socket.ts";
  * byte a second holds it open. What the kernel does not take of a connection is the connection's own wait (`ClientLink`).
  * docs/wire.md#time-limits
  */
-export class ReplyStall {
+export class ResponseStall {
   isWaiting = false;
   private readonly owner: UnsentOwner;
   private readonly timer: TimerNode;

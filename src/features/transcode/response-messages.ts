@@ -4,7 +4,7 @@ import { MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "./message-pump.
 import { LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 
 /** Who writes the messages of a response. */
-export interface ReplyTaker {
+export interface ResponseTaker {
   /** Whether nothing more can be written. */
   readonly isGone: boolean;
   /** Not asked once it is gone. */
@@ -25,7 +25,7 @@ export interface ReplyTaker {
  * Has the messages of a stream of responses written in their order: large ones become JSON in another thread, and of the others a bounded number
  * a turn. What comes meanwhile waits; with the upstream held that is no more than came in one piece. docs/transcoder.md#large-messages
  */
-export class ReplyMessages {
+export class ResponseMessages {
   /** Whether messages wait, or one is on its way. */
   isBehind = false;
   private readonly services: {
@@ -33,13 +33,13 @@ export class ReplyMessages {
     readonly defer: (resume: () => void) => void;
   };
   private readonly of: CodecSourceOf;
-  private readonly taker: ReplyTaker;
+  private readonly taker: ResponseTaker;
   private waiting: Uint8Array[] = [];
   private turnBytes = 0;
   private turnMessages = 0;
 
   /** @param of the codec of the messages */
-  constructor(services: ReplyMessages["services"], of: CodecSourceOf, taker: ReplyTaker) {
+  constructor(services: ResponseMessages["services"], of: CodecSourceOf, taker: ResponseTaker) {
     this.services = services;
     this.of = of;
     this.taker = taker;

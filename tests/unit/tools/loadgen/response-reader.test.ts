@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Method } from "../../../../src/message/request-head.ts";
-import { AnswerReader, AnswerState } from "../../../../src/tools/loadgen/answer-reader.ts";
+import { ResponseReader, ResponseState } from "../../../../src/tools/loadgen/response-reader.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
 
 /** The state after each piece, and what was read in the end. */
 function read(pieces: readonly string[], method = Method.Get) {
-  const reader = new AnswerReader(method);
+  const reader = new ResponseReader(method);
   reader.begin();
   for (const piece of pieces) reader.receive(Buffer.from(piece, "latin1"));
   return { state: reader.state, status: reader.status, keepAlive: reader.keepAlive, reader };
@@ -30,17 +30,17 @@ describe("a whole answer", () => {
     ["that closes", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx", 400, false],
   ])("%s is read whatever its pieces", (_, text, status, keepAlive) => {
     for (const pieces of [[text], [...text], ...everySplit(text)]) {
-      expect(read(pieces)).toMatchObject({ state: AnswerState.Done, status, keepAlive });
+      expect(read(pieces)).toMatchObject({ state: ResponseState.Done, status, keepAlive });
     }
   });
 
   test("to HEAD has no body", () => {
-    expect(read([`${HEAD}Content-Length: 5\r\n\r\n`], Method.Head).state).toBe(AnswerState.Done);
+    expect(read([`${HEAD}Content-Length: 5\r\n\r\n`], Method.Head).state).toBe(ResponseState.Done);
   });
 
   test("without a length ends with the connection", () => {
     const { state, reader } = read([`${HEAD}\r\nsome`, "thing"]);
-    expect([state, reader.receiveEnd(), reader.keepAlive]).toEqual([AnswerState.Body, AnswerState.Done, false]);
+    expect([state, reader.receiveEnd(), reader.keepAlive]).toEqual([ResponseState.Body, ResponseState.Done, false]);
   });
 });
 
@@ -53,7 +53,7 @@ describe("a broken answer", () => {
     ["switches protocols", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["is an endless row of interim ones", "HTTP/1.1 100 Continue\r\n\r\n".repeat(150)],
   ])("%s", (_, text) => {
-    expect(read([text]).state).toBe(AnswerState.Malformed);
+    expect(read([text]).state).toBe(ResponseState.Malformed);
   });
 
   test("that is cut is never whole", () => {

@@ -1,8 +1,8 @@
 import { sliceText } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { NOT_IN_FIXED, NOT_IN_REPLIES } from "../h2/reply-block.ts";
+import { Framing, type ResponseHead } from "../../message/request-head.ts";
+import { NOT_IN_FIXED, NOT_IN_REPLIES } from "../h2/response-block.ts";
 import type { FieldRecord } from "./field-dictionary.ts";
 
 type Growing = Record<string, string | string[]>;
@@ -11,29 +11,29 @@ type Growing = Record<string, string | string[]>;
  * The fields of a response's head as the runtime takes them. RFC 9114 §4.3.2.
  * @param date the 29 bytes of the current date, used where the response has none
  */
-export function replyRecord(reply: ReplyHead, date: Uint8Array): FieldRecord {
-  const record = begin(reply.status);
-  addBlock(record, reply.headers);
-  if (reply.shownIdEnd > 0) {
-    record["x-request-id"] = sliceText(reply.requestIdLine, ID_NAME + 2, reply.shownIdEnd - 2);
+export function responseRecord(response: ResponseHead, date: Uint8Array): FieldRecord {
+  const record = begin(response.status);
+  addBlock(record, response.headers);
+  if (response.shownIdEnd > 0) {
+    record["x-request-id"] = sliceText(response.requestIdLine, ID_NAME + 2, response.shownIdEnd - 2);
   }
-  if (reply.headers.find(HeaderId.Date) < 0) record.date = sliceText(date, 0, 29);
-  if (!reply.fromUpstream) record.server = SERVER;
-  if (reply.extra !== null) addBlock(record, reply.extra.block);
-  if (reply.framing === Framing.Length || reply.lengthWithoutBody) {
-    record["content-length"] = String(reply.contentLength);
+  if (response.headers.find(HeaderId.Date) < 0) record.date = sliceText(date, 0, 29);
+  if (!response.fromUpstream) record.server = SERVER;
+  if (response.extra !== null) addBlock(record, response.extra.block);
+  if (response.framing === Framing.Length || response.lengthWithoutBody) {
+    record["content-length"] = String(response.contentLength);
   }
   return record;
 }
 
 /** The fields of a prebuilt response, with those that taps have added. */
-export function fixedRecord(reply: PrebuiltResponse, head: ReplyHead, date: Uint8Array): FieldRecord {
-  const record = begin(reply.status);
+export function fixedRecord(response: PrebuiltResponse, head: ResponseHead, date: Uint8Array): FieldRecord {
+  const record = begin(response.status);
   record.date = sliceText(date, 0, 29);
   record.server = SERVER;
-  addBlock(record, reply.block, NOT_IN_FIXED);
+  addBlock(record, response.block, NOT_IN_FIXED);
   if (head.extra !== null) addBlock(record, head.extra.block);
-  if (reply.hasLength) record["content-length"] = String(reply.body.length);
+  if (response.hasLength) record["content-length"] = String(response.body.length);
   return record;
 }
 

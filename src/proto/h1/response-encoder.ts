@@ -4,7 +4,7 @@ import type { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, type ReplyHead } from "../../message/request-head.ts";
+import { Framing, type ResponseHead } from "../../message/request-head.ts";
 import { parseContentLength } from "./request-rules.ts";
 
 /**
@@ -75,9 +75,9 @@ const OWN_BOUND = 512;
 const CONNECTION_BOUND = 32;
 
 /** Bytes that `encodeReplyHead` may write at most. */
-export function replyHeadBound(reply: ReplyHead): number {
-  const extra = reply.extra === null ? 0 : reply.extra.lines.length;
-  return OWN_BOUND + reply.headers.lineBytes + extra;
+export function responseHeadBound(response: ResponseHead): number {
+  const extra = response.extra === null ? 0 : response.extra.lines.length;
+  return OWN_BOUND + response.headers.lineBytes + extra;
 }
 
 /**
@@ -86,31 +86,34 @@ export function replyHeadBound(reply: ReplyHead): number {
  * @param date the 29 bytes of the current date, used where the response has none
  * @returns the offset after the head
  */
-export function encodeReplyHead(
+export function encodeResponseHead(
   out: Buffer,
   start: number,
-  reply: ReplyHead,
+  response: ResponseHead,
   chunked: boolean,
   persistence: Persistence,
   date: Uint8Array,
 ): number {
-  let at = writeStatusLine(out, start, reply.status, reply.reasonFor(reply.status));
-  const keepsLength = reply.fromUpstream && !chunked && hasPlainLength(reply);
-  const offersUpgrade = reply.status === 426 && reply.headers.find(HeaderId.Upgrade) >= 0;
+  let at = writeStatusLine(out, start, response.status, response.reasonFor(response.status));
+  const keepsLength = response.fromUpstream && !chunked && hasPlainLength(response);
+  const offersUpgrade = response.status === 426 && response.headers.find(HeaderId.Upgrade) >= 0;
   const keepsUpgrade = offersUpgrade || persistence === Persistence.Upgrade;
-  at = copyFields(out, at, reply.headers, DROPS[Number(keepsLength) + 2 * Number(keepsUpgrade)]!);
-  if (reply.shownIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.shownIdEnd);
-  if (reply.headers.find(HeaderId.Date) < 0) {
+  at = copyFields(out, at, response.headers, DROPS[Number(keepsLength) + 2 * Number(keepsUpgrade)]!);
+  if (response.shownIdEnd > 0) at = copyBytes(out, at, response.requestIdLine, 0, response.shownIdEnd);
+  if (response.headers.find(HeaderId.Date) < 0) {
     at = copyBytes(out, at, DATE, 0, DATE.length);
     at = copyBytes(out, at, date, 0, 29);
     at = copyBytes(out, at, CRLF, 0, 2);
   }
-  if (!reply.fromUpstream) at = copyBytes(out, at, SERVER, 0, SERVER.length);
-  if (reply.extra !== null) at = copyBytes(out, at, reply.extra.lines, 0, reply.extra.lines.length);
+  if (!response.fromUpstream) at = copyBytes(out, at, SERVER, 0, SERVER.length);
+  if (response.extra !== null) at = copyBytes(out, at, response.extra.lines, 0, response.extra.lines.length);
   if (chunked) at = copyBytes(out, at, TRANSFER_ENCODING, 0, TRANSFER_ENCODING.length);
-  else if (!keepsLength && (reply.framing === Framing.Length || reply.lengthWithoutBody || saysLengthZero(reply))) {
+  else if (
+    !keepsLength &&
+    (response.framing === Framing.Length || response.lengthWithoutBody || saysLengthZero(response))
+  ) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
-    at = writeDecimal(out, at, reply.contentLength);
+    at = writeDecimal(out, at, response.contentLength);
     at = copyBytes(out, at, CRLF, 0, 2);
   }
   return endHead(out, at, persistence, offersUpgrade);
@@ -125,12 +128,12 @@ export function encodeReplyHead(
 export function encodePrebuilt(
   out: Buffer,
   start: number,
-  reply: PrebuiltResponse,
+  response: PrebuiltResponse,
   extra: ExtraFields | null,
   withBody: boolean,
   persistence: Persistence,
 ): number {
-  const { image, fieldsTo } = reply;
+  const { image, fieldsTo } = response;
   if (persistence === Persistence.Silent && extra === null) {
     return copyBytes(out, start, image, 0, withBody ? image.length : fieldsTo + CRLF.length);
   }
@@ -141,8 +144,8 @@ export function encodePrebuilt(
 }
 
 /** Bytes that `encodePrebuilt` may write at most. */
-export function prebuiltBound(reply: PrebuiltResponse, extra: ExtraFields | null): number {
-  return reply.image.length + (extra === null ? 0 : extra.lines.length) + CONNECTION_BOUND;
+export function prebuiltBound(response: PrebuiltResponse, extra: ExtraFields | null): number {
+  return response.image.length + (extra === null ? 0 : extra.lines.length) + CONNECTION_BOUND;
 }
 
 /** Writes the line before a chunk's data. RFC 9112 §7.1. Eight hexadecimal digits and CRLF at most. */
@@ -176,22 +179,24 @@ export const LAST_CHUNK: Buffer = Buffer.from("0\r\n\r\n");
 export const CONTINUE_LINE: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 /** Whether an upstream's Content-Length stands as the gateway would write it, and can go on with its neighbours. */
-function hasPlainLength(reply: ReplyHead): boolean {
-  if (reply.framing !== Framing.Length) return false;
-  const { headers } = reply;
+function hasPlainLength(response: ResponseHead): boolean {
+  if (response.framing !== Framing.Length) return false;
+  const { headers } = response;
   const index = headers.find(HeaderId.ContentLength);
   if (index < 0 || headers.find(HeaderId.ContentLength, index + 1) >= 0) return false;
-  return headers.bytes[headers.valueFrom(index)] !== ZERO && parseContentLength(headers, index) === reply.contentLength;
+  return (
+    headers.bytes[headers.valueFrom(index)] !== ZERO && parseContentLength(headers, index) === response.contentLength
+  );
 }
 
 /** An empty body is announced, where a reader could otherwise wait for the connection's end. */
-function saysLengthZero(reply: ReplyHead): boolean {
+function saysLengthZero(response: ResponseHead): boolean {
   return (
-    reply.framing === Framing.None &&
-    !reply.withoutBody &&
-    reply.status >= 200 &&
-    reply.status !== 204 &&
-    reply.status !== 304
+    response.framing === Framing.None &&
+    !response.withoutBody &&
+    response.status >= 200 &&
+    response.status !== 204 &&
+    response.status !== 304
   );
 }
 

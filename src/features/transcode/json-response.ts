@@ -1,4 +1,4 @@
-import { type Exchange, mayRespond, type ReplySource } from "../../message/exchange.ts";
+import { type Exchange, mayRespond, type ResponseSource } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -17,7 +17,7 @@ export function refuseCall(ex: Exchange, status: number, message: string): void 
 }
 
 /**
- * Puts the head of a response into `ex.reply`.
+ * Puts the head of a response into `ex.response`.
  * @param length of the body in bytes; -1 if it is not known
  * @returns whether a body may follow
  */
@@ -28,16 +28,16 @@ export function prepareHead(
   length: number,
   metadata: GrpcMetadata,
 ): boolean {
-  const { reply } = ex;
+  const { response } = ex;
   const isHead = ex.request.method === Method.Head;
-  reply.status = status;
-  reply.headers.resetOwn();
-  reply.headers.add("Content-Type", contentType);
-  for (const [name, value] of metadata) if (passes(name, value)) reply.headers.add(name, value);
-  reply.framing = isHead ? Framing.None : length < 0 ? Framing.Chunked : Framing.Length;
-  reply.contentLength = Math.max(0, length);
-  reply.lengthWithoutBody = isHead && length >= 0;
-  reply.withoutBody = isHead;
+  response.status = status;
+  response.headers.resetOwn();
+  response.headers.add("Content-Type", contentType);
+  for (const [name, value] of metadata) if (passes(name, value)) response.headers.add(name, value);
+  response.framing = isHead ? Framing.None : length < 0 ? Framing.Chunked : Framing.Length;
+  response.contentLength = Math.max(0, length);
+  response.lengthWithoutBody = isHead && length >= 0;
+  response.withoutBody = isHead;
   return !isHead;
 }
 
@@ -60,7 +60,7 @@ export function give(
   ex.sink.head(ex);
   if (withBody && mayRespond(ex)) ex.sink.body(ex, body, 0, body.length);
   if (!mayRespond(ex)) return;
-  ex.reply.trailers = last;
+  ex.response.trailers = last;
   ex.sink.end(ex);
 }
 
@@ -72,7 +72,7 @@ export function trailersFor(ex: Exchange, metadata: GrpcMetadata): HeaderBlock |
   const { method, headers } = ex.request;
   const fields = metadata.filter(([name, value]) => passes(name, value)).slice(0, MAX_TRAILERS);
   if (fields.length === 0 || method === Method.Head || !TRAILERS.test(headers.valueOf(HeaderId.Te))) return null;
-  const block = ex.reply.trailerBlock();
+  const block = ex.response.trailerBlock();
   for (const [name, value] of fields) block.add(`Grpc-Trailer-${name}`, value);
   return block;
 }
@@ -82,7 +82,7 @@ const TRAILERS = /(?:^|,)[ \t]*trailers[ \t]*(?:,|$)/i;
 /** More than any server sends in earnest. */
 const MAX_TRAILERS = 50;
 
-const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
+const NO_SOURCE: ResponseSource = { onWritable(): void {}, onCancelled(): void {} };
 
 /** A media type that an upstream names, as it may stand in a field; what may not is told as bytes. */
 export function mediaType(text: string): string {

@@ -2,22 +2,22 @@ import { Byte, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { dropTable } from "../h1/reply-encoder.ts";
+import { Framing, type ResponseHead } from "../../message/request-head.ts";
+import { dropTable } from "../h1/response-encoder.ts";
 import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 
 /** Bytes for status, date, server and length. */
 const OWN_BOUND = 160 + BLOCK_EXTRA;
 
 /** Bytes that `encodeReplyBlock` may write at most. */
-export function replyBlockBound(reply: ReplyHead): number {
-  const extra = reply.extra === null ? 0 : blockBound(reply.extra.block);
-  return OWN_BOUND + blockBound(reply.headers) + reply.shownIdEnd + extra;
+export function responseBlockBound(response: ResponseHead): number {
+  const extra = response.extra === null ? 0 : blockBound(response.extra.block);
+  return OWN_BOUND + blockBound(response.headers) + response.shownIdEnd + extra;
 }
 
 /** Bytes that `encodeFixedBlock` may write at most. */
-export function fixedBlockBound(reply: PrebuiltResponse, head: ReplyHead): number {
-  return OWN_BOUND + blockBound(reply.block) + (head.extra === null ? 0 : blockBound(head.extra.block));
+export function fixedBlockBound(response: PrebuiltResponse, head: ResponseHead): number {
+  return OWN_BOUND + blockBound(response.block) + (head.extra === null ? 0 : blockBound(head.extra.block));
 }
 
 /** Bytes that `encodeFields` may write at most. */
@@ -30,24 +30,24 @@ export function blockBound(block: HeaderBlock): number {
  * @param date the 29 bytes of the current date, used where the response has none
  * @returns the offset after it
  */
-export function encodeReplyBlock(
+export function encodeResponseBlock(
   encoder: HpackEncoder,
   out: Buffer,
   start: number,
-  reply: ReplyHead,
+  response: ResponseHead,
   date: Uint8Array,
 ): number {
   encoder.begin(out, start);
-  encoder.status(reply.status);
-  encodeFields(encoder, reply.headers, NOT_IN_REPLIES);
-  if (reply.shownIdEnd > 0) {
-    const { requestIdLine, shownIdEnd } = reply;
+  encoder.status(response.status);
+  encodeFields(encoder, response.headers, NOT_IN_REPLIES);
+  if (response.shownIdEnd > 0) {
+    const { requestIdLine, shownIdEnd } = response;
     encoder.field(HeaderId.XRequestId, requestIdLine, 0, ID_NAME, ID_NAME + 2, shownIdEnd - 2);
   }
-  if (reply.headers.find(HeaderId.Date) < 0) encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
-  if (!reply.fromUpstream) encodeServer(encoder);
-  if (reply.extra !== null) encodeFields(encoder, reply.extra.block, NOT_IN_REPLIES);
-  if (reply.framing === Framing.Length || reply.lengthWithoutBody) encodeLength(encoder, reply.contentLength);
+  if (response.headers.find(HeaderId.Date) < 0) encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
+  if (!response.fromUpstream) encodeServer(encoder);
+  if (response.extra !== null) encodeFields(encoder, response.extra.block, NOT_IN_REPLIES);
+  if (response.framing === Framing.Length || response.lengthWithoutBody) encodeLength(encoder, response.contentLength);
   return encoder.end();
 }
 
@@ -56,17 +56,17 @@ export function encodeFixedBlock(
   encoder: HpackEncoder,
   out: Buffer,
   start: number,
-  reply: PrebuiltResponse,
-  head: ReplyHead,
+  response: PrebuiltResponse,
+  head: ResponseHead,
   date: Uint8Array,
 ): number {
   encoder.begin(out, start);
-  encoder.status(reply.status);
+  encoder.status(response.status);
   encoder.field(HeaderId.Date, date, 0, 0, 0, 29);
   encodeServer(encoder);
-  encodeFields(encoder, reply.block, NOT_IN_FIXED);
+  encodeFields(encoder, response.block, NOT_IN_FIXED);
   if (head.extra !== null) encodeFields(encoder, head.extra.block, NOT_IN_REPLIES);
-  if (reply.hasLength) encodeLength(encoder, reply.body.length);
+  if (response.hasLength) encodeLength(encoder, response.body.length);
   return encoder.end();
 }
 

@@ -1,8 +1,8 @@
 import type { CounterTotals } from "../../memory/counter-totals.ts";
 import type { IncidentReader } from "../../memory/incident-ring.ts";
-import type { EndpointAnswers } from "./built-in-endpoints.ts";
-import { jsonAnswer } from "./control-rpc.ts";
-import { incidentAnswer } from "./incident-list.ts";
+import type { EndpointResponses } from "./built-in-endpoints.ts";
+import { jsonResponse } from "./control-rpc.ts";
+import { incidentResponse } from "./incident-list.ts";
 import { type ProcessState, runtimeSummary, type StatusConfig } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
@@ -23,17 +23,17 @@ interface InternalPorts {
 }
 
 /** Answers the questions of the built-in endpoints whose data this feature has. */
-export function internalAnswers(
+export function internalResponses(
   sources: InternalPorts,
-): Pick<EndpointAnswers, "status" | "metrics" | "routes" | "upstreams" | "incidents" | "exposition"> {
+): Pick<EndpointResponses, "status" | "metrics" | "routes" | "upstreams" | "incidents" | "exposition"> {
   const { totals, incidents } = sources;
   const traffic = () => trafficSummary(totals, sources.config().server.waf);
   return {
-    status: () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic())),
-    metrics: () => jsonAnswer(200, traffic()),
-    routes: () => jsonAnswer(200, sources.routes()),
-    upstreams: async () => jsonAnswer(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs)),
-    incidents: (query) => incidentAnswer(incidents, query),
+    status: () => jsonResponse(200, runtimeSummary(sources.state(), sources.config(), traffic())),
+    metrics: () => jsonResponse(200, traffic()),
+    routes: () => jsonResponse(200, sources.routes()),
+    upstreams: async () => jsonResponse(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs)),
+    incidents: (query) => incidentResponse(incidents, query),
     exposition: async (format) => {
       const { contentType, text } = await sources.exposition(format);
       return { status: 200, contentType, body: text };

@@ -1,22 +1,22 @@
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { faultRow } from "../core/fault-rows.ts";
-import { type Exchange, ExchangeState, type ReplySink } from "../message/exchange.ts";
+import { type Exchange, ExchangeState, type ResponseSink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
-import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
+import { fixedRecord, interimRecord, responseRecord } from "../proto/h3/response-record.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
-import { endsConnection, replyForFault } from "./refusal.ts";
+import { endsConnection, responseForFault } from "./refusal.ts";
 
 /** Fields of a response over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed response there. */
 const H3_MAX_REPLY_FIELDS = 112;
 
 /** A stream, as what writes its response sees it. */
-export interface H3ReplyStream {
+export interface H3ResponseStream {
   readonly session: {
     readonly ctx: ClientSocketPorts;
     /** Takes no further request; the connection closes when those that are there are answered. */
@@ -30,34 +30,34 @@ export interface H3ReplyStream {
   /** @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number): boolean;
   /** The response is complete; what waits goes first. */
-  endReply(): void;
+  endResponse(): void;
   /** The exchange is over. */
   finish(ex: Exchange): void;
   reset(code: H3Error): void;
 }
 
 /** Writes the response of one HTTP/3 stream. RFC 9114 §4.1. */
-export class H3ReplySink implements ReplySink {
-  private readonly stream: H3ReplyStream;
+export class H3ResponseSink implements ResponseSink {
+  private readonly stream: H3ResponseStream;
 
-  constructor(stream: H3ReplyStream) {
+  constructor(stream: H3ResponseStream) {
     this.stream = stream;
   }
 
   fixed(ex: Exchange, given: PrebuiltResponse): void {
     const { stream } = this;
-    ex.reply.status = given.status;
-    const reply = ex.pipeline.onFixed(ex, given);
+    ex.response.status = given.status;
+    const response = ex.pipeline.onFixed(ex, given);
     ex.state = ExchangeState.Replying;
-    const { length } = reply.body;
+    const { length } = response.body;
     const withBody = length > 0 && ex.request.method !== Method.Head;
     const { dateBytes } = stream.session.ctx.clock;
-    if (!stream.sendHead(fixedRecord(reply, ex.reply, dateBytes), !withBody)) return;
+    if (!stream.sendHead(fixedRecord(response, ex.response, dateBytes), !withBody)) return;
     if (withBody) {
       ex.sentBytes += length;
-      stream.send(reply.body, 0, length);
+      stream.send(response.body, 0, length);
     }
-    stream.endReply();
+    stream.endResponse();
   }
 
   interim(ex: Exchange, status: number, headers: HeaderBlock): void {
@@ -66,7 +66,7 @@ export class H3ReplySink implements ReplySink {
 
   head(ex: Exchange): void {
     const { stream } = this;
-    if (ex.reply.headers.count > H3_MAX_REPLY_FIELDS) {
+    if (ex.response.headers.count > H3_MAX_REPLY_FIELDS) {
       // The runtime would not send it, and say so too late for another response.
       ex.source.onCancelled(ex);
       ex.attempt.detail = FaultDetail.TooManyFields;
@@ -76,7 +76,7 @@ export class H3ReplySink implements ReplySink {
     ex.pipeline.onHead(ex);
     ex.state = ExchangeState.Replying;
     const { dateBytes } = stream.session.ctx.clock;
-    stream.sendHead(replyRecord(ex.reply, dateBytes), ex.reply.framing === Framing.None);
+    stream.sendHead(responseRecord(ex.response, dateBytes), ex.response.framing === Framing.None);
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
@@ -86,7 +86,7 @@ export class H3ReplySink implements ReplySink {
   }
 
   end(_ex: Exchange): void {
-    this.stream.endReply();
+    this.stream.endResponse();
   }
 
   abort(ex: Exchange, fault: Fault): void {
@@ -101,7 +101,7 @@ export class H3ReplySink implements ReplySink {
     }
     if (row.close) ex.bodyDone = true;
     const { session } = stream;
-    this.fixed(ex, replyForFault(ex, fault));
+    this.fixed(ex, responseForFault(ex, fault));
     if (endsConnection(fault)) session.leave();
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
-import type { Exchange, IdleExchangePorts, ReplySink } from "../../message/exchange.ts";
+import type { Exchange, IdleExchangePorts, ResponseSink } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -16,7 +16,7 @@ import { HitFields, type StoredHeads } from "./stored-head.ts";
 import { NO_WAIT, type Wait, Waited } from "./waiters.ts";
 
 /** Responses out of entries. */
-export class StoredAnswers {
+export class StoredResponses {
   private readonly store: CacheStore;
   private readonly heads: StoredHeads;
   private readonly clock: Clock;
@@ -47,27 +47,27 @@ export class StoredAnswers {
    * @param result Hit or Stale
    * @param waited what the exchange has waited for: what the origin was asked for meanwhile is no hit
    */
-  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, waited: Wait = NO_WAIT): void {
+  answer(ex: Exchange, sink: ResponseSink, slot: number, result: CacheResult, waited: Wait = NO_WAIT): void {
     const { words, times } = this.store.memory;
-    const { reply, request } = ex;
+    const { response, request } = ex;
     const isFetched = waited.what === Waited.Fetch || waited.what === Waited.OwnFetch;
     if (isFetched) noteFetched(ex, waited);
     else ex.cacheResult = result;
     ex.source = this.idle.source;
     const bodyBytes = words[this.store.memory.at(slot) + Slot.BodyBytes]!;
-    reply.status = words[this.store.memory.at(slot) + Slot.Status]!;
-    reply.contentLength = times[slot * SlotTime.Count + SlotTime.ContentLength]!;
-    reply.fromUpstream = (words[this.store.memory.at(slot) + Slot.Flags]! & SlotFlag.FromUpstream) !== 0;
-    reply.framing = bodyBytes === 0 ? Framing.None : Framing.Length;
-    reply.withoutBody = request.method === Method.Head;
-    reply.lengthWithoutBody = reply.withoutBody;
-    reply.trailers = null;
-    if (isFetched) this.heads.read(slot, reply.headers, PART_BOUND);
+    response.status = words[this.store.memory.at(slot) + Slot.Status]!;
+    response.contentLength = times[slot * SlotTime.Count + SlotTime.ContentLength]!;
+    response.fromUpstream = (words[this.store.memory.at(slot) + Slot.Flags]! & SlotFlag.FromUpstream) !== 0;
+    response.framing = bodyBytes === 0 ? Framing.None : Framing.Length;
+    response.withoutBody = request.method === Method.Head;
+    response.lengthWithoutBody = response.withoutBody;
+    response.trailers = null;
+    if (isFetched) this.heads.read(slot, response.headers, PART_BOUND);
     else this.readHead(ex, slot, result === CacheResult.Stale ? STALE : waited.what === Waited.Disk ? FROM_DISK : HIT);
     let selected = Selected.Whole;
-    if (reply.status === 200 && isSelective(request)) {
+    if (response.status === 200 && isSelective(request)) {
       const size = request.method === Method.Get ? bodyBytes : -1;
-      selected = this.selection.select(request.headers, reply.headers, size, this.clock.nowMs);
+      selected = this.selection.select(request.headers, response.headers, size, this.clock.nowMs);
     }
     const { range } = this.selection;
     if (selected === Selected.Unsatisfiable) {
@@ -88,7 +88,7 @@ export class StoredAnswers {
   }
 
   private readHead(ex: Exchange, slot: number, fields: HitFields): void {
-    const { headers } = ex.reply;
+    const { headers } = ex.response;
     const { times } = this.store.memory;
     const { nowMs } = this.ages;
     const key = this.showKey === null ? "" : this.showKey(ex);
@@ -98,7 +98,7 @@ export class StoredAnswers {
     fields.append(headers, at, secondsOf, key);
   }
 
-  private send(ex: Exchange, sink: ReplySink, slot: number, from: number, to: number): void {
+  private send(ex: Exchange, sink: ResponseSink, slot: number, from: number, to: number): void {
     sink.head(ex);
     if (ex.state === ExchangeState.Finished) {
       this.store.unpin(slot);
@@ -111,20 +111,20 @@ export class StoredAnswers {
 
 /** One response that is being sent: it holds its entry until the client has all of it, or is gone. */
 class Sending implements Held, BodyEnd {
-  private readonly owner: StoredAnswers;
+  private readonly owner: StoredResponses;
   private readonly store: CacheStore;
   private readonly body: StoredBody;
-  private sink: ReplySink;
+  private sink: ResponseSink;
   private slot = -1;
 
-  constructor(owner: StoredAnswers, store: CacheStore, idle: IdleExchangePorts) {
+  constructor(owner: StoredResponses, store: CacheStore, idle: IdleExchangePorts) {
     this.owner = owner;
     this.store = store;
     this.body = new StoredBody(store, idle);
     this.sink = idle.sink;
   }
 
-  begin(ex: Exchange, sink: ReplySink, slot: number, from: number, to: number): void {
+  begin(ex: Exchange, sink: ResponseSink, slot: number, from: number, to: number): void {
     this.slot = slot;
     this.sink = sink;
     ex.cacheUse = this;
@@ -156,24 +156,24 @@ function noteFetched(ex: Exchange, { what, cookies }: Wait): void {
   const isOwn = what === Waited.OwnFetch;
   ex.cacheResult = isOwn ? CacheResult.Miss : CacheResult.Collapsed;
   ex.cacheNote = isOwn ? CacheNote.Stored : CacheNote.None;
-  if (cookies.length > 0) ex.reply.addExtra(new ExtraFields(cookies));
+  if (cookies.length > 0) ex.response.addExtra(new ExtraFields(cookies));
 }
 
-function makePart({ reply }: Exchange, from: number, to: number, size: number): void {
-  reply.status = 206;
-  reply.contentLength = to - from;
+function makePart({ response }: Exchange, from: number, to: number, size: number): void {
+  response.status = 206;
+  response.contentLength = to - from;
   // An origin may have said one of its 200, where it means nothing.
-  reply.headers.removeAll(HeaderId.ContentRange);
-  reply.headers.add("Content-Range", `bytes ${from}-${to - 1}/${size}`);
+  response.headers.removeAll(HeaderId.ContentRange);
+  response.headers.add("Content-Range", `bytes ${from}-${to - 1}/${size}`);
 }
 
 /** RFC 9110 §15.4.5: what describes a body that is not sent is left out. */
-function makeNotModified({ reply }: Exchange): void {
-  reply.status = 304;
-  reply.framing = Framing.None;
-  reply.withoutBody = true;
-  reply.lengthWithoutBody = false;
-  for (const id of OF_CONTENT) reply.headers.removeAll(id);
+function makeNotModified({ response }: Exchange): void {
+  response.status = 304;
+  response.framing = Framing.None;
+  response.withoutBody = true;
+  response.lengthWithoutBody = false;
+  for (const id of OF_CONTENT) response.headers.removeAll(id);
 }
 
 const OF_CONTENT = [
