@@ -12,6 +12,12 @@ export interface FetchedText {
   readonly cacheControl: string;
 }
 
+/** The keys of a set, and why others were passed over. */
+export interface KeyReading<Key> {
+  readonly keys: readonly Key[];
+  readonly notes: readonly string[];
+}
+
 /** What an owner is told of its source, and tells of it. */
 interface OwnerPorts<Key> {
   /** Fetches the set: bounded in time and size. @throws why it cannot be had */
@@ -20,8 +26,8 @@ interface OwnerPorts<Key> {
   now(): number;
   /** Runs something later. @returns a way to call it off */
   after(ms: number, act: () => void): () => void;
-  /** Reads the keys of a set, and why others were passed over. @returns why it is none that can be used, as an Error */
-  read(text: string): { readonly keys: readonly Key[]; readonly notes: readonly string[] } | Error;
+  /** Reads the keys of a set. @returns why it is none that can be used, as an Error */
+  read(text: string): KeyReading<Key> | Error;
   /** The keys are others than before. @param notes why keys were passed over */
   onKeys(keys: readonly Key[], notes: readonly string[]): void;
   /** @param failures in a row @param retryInMs until it is tried again */

@@ -3,7 +3,8 @@ import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { fetchKeys } from "../../../net/fetched-keys.ts";
-import { type FetchedText, KeySetOwner } from "../../../proto/jwt/key-set-owner.ts";
+import { KeptKeySets } from "../../../proto/jwt/kept-key-sets.ts";
+import type { FetchedText } from "../../../proto/jwt/key-set-owner.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import { type AgentKey, type AgentKeyReading, readAgentKeys } from "../../../proto/signatures/agent-keys.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
@@ -15,7 +16,6 @@ import { MAX_AGENT_KEY_BYTES } from "../settings.ts";
 
 /** Milliseconds for the response to a request for a directory. */
 const DIRECTORY_TIMEOUT_MS = 5000;
-const MAX_REASON_CHARS = 300;
 
 /** Ports of the control thread. */
 interface DirectoryPorts {
@@ -24,93 +24,40 @@ interface DirectoryPorts {
   readonly event: EventWriter<typeof AGENT_EVENTS>;
 }
 
-interface KeptDirectory {
-  readonly caFile: string;
-  readonly owner: KeySetOwner<AgentKey>;
-}
-
 /** The key directories of agents, in the control thread: fetched once, whatever the number of workers, and never for a request. docs/agents.md#keys */
 export class AgentDirectories implements ControlService<RuntimeConfig> {
-  private readonly around: DirectoryPorts;
-  private readonly kept: Map<string, KeptDirectory> = new Map();
+  private readonly directories: KeptKeySets<AgentKey>;
   private readonly nonces: SharedArrayBuffer = nonceBuffer(Date.now());
 
-  constructor(around: DirectoryPorts) {
-    this.around = around;
+  constructor({ broadcast, event }: DirectoryPorts) {
+    this.directories = new KeptKeySets({
+      fetch: ({ url, caFile }) => fetchDirectory(url, caFile),
+      read: usableKeys,
+      onKeys({ source: { url }, keys }, fields) {
+        event("agent_directory_fetched", fields);
+        broadcast({ kind: "agentKeys", directories: [{ url, keys }] });
+      },
+      onFailure: (fields) => event("agent_directory_failed", fields),
+    });
   }
 
   use({ server: { agents } }: RuntimeConfig): void {
-    const urls = new Set(agents.enabled ? agents.directories : []);
-    for (const [url, { owner, caFile }] of this.kept) {
-      if (urls.has(url) && caFile === agents.caFile) continue;
-      owner.stop();
-      this.kept.delete(url);
-    }
-    for (const url of urls) {
-      const known = this.kept.get(url);
-      if (known === undefined) this.open(url, agents.caFile);
-      else known.owner.hurry();
-    }
+    const urls = agents.enabled ? agents.directories : [];
+    this.directories.use(urls.map((url) => ({ id: `${agents.caFile}\n${url}`, url, caFile: agents.caFile })));
   }
 
   stop(): void {
-    for (const { owner } of this.kept.values()) owner.stop();
-    this.kept.clear();
+    this.directories.stop();
   }
 
   startFields(): { readonly agentDirectories: readonly DirectoryKeys[]; readonly agentNonces: SharedArrayBuffer } {
-    const agentDirectories = [...this.kept].flatMap(
-      ([
-        url,
-        {
-          owner: { keys },
-        },
-      ]) => (keys === null ? [] : [{ url, keys }]),
-    );
+    const agentDirectories = this.directories.sets.map(({ source: { url }, keys }) => ({ url, keys }));
     return { agentDirectories, agentNonces: this.nonces };
   }
 
   /** docs/agents.md#keys */
   metrics(): readonly Metric[] {
-    return [
-      metricOf(AGENT_METRICS, "gateway_agent_directory_fetches_total", () =>
-        [...this.kept].flatMap(([url, { owner }]) => [
-          { value: owner.fetches, labels: { url, result: "success" } },
-          { value: owner.failures, labels: { url, result: "failure" } },
-        ]),
-      ),
-    ];
-  }
-
-  private open(url: string, caFile: string): void {
-    const { around } = this;
-    const owner: KeySetOwner<AgentKey> = new KeySetOwner({
-      fetch: () => fetchDirectory(url, caFile),
-      read: usableKeys,
-      now: () => performance.now(),
-      after(ms, act) {
-        const timer = setTimeout(act, ms);
-        return () => clearTimeout(timer);
-      },
-      onKeys: (keys, notes) => {
-        around.event("agent_directory_fetched", {
-          url,
-          keys: keys.length,
-          ...(notes.length > 0 ? { passed_over: notes } : {}),
-        });
-        around.broadcast({ kind: "agentKeys", directories: [{ url, keys }] });
-      },
-      onFailure: (reason, failures, retryInMs) =>
-        around.event("agent_directory_failed", {
-          url,
-          error: reason.slice(0, MAX_REASON_CHARS),
-          failures,
-          keys_kept: owner.keys?.length ?? 0,
-          retry_in_s: Math.round(retryInMs / 1000),
-        }),
-    });
-    this.kept.set(url, { caFile, owner });
-    void owner.fetch();
+    return [metricOf(AGENT_METRICS, "gateway_agent_directory_fetches_total", () => this.directories.fetchCounts)];
   }
 }
 

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
-import { withoutCredentials } from "../../../core/secret-name.ts";
 import { fetchKeys } from "../../../net/fetched-keys.ts";
+import { KeptKeySets, type KeySource } from "../../../proto/jwt/kept-key-sets.ts";
 import {
   ALGORITHM_NAMES,
   ALGORITHMS,
@@ -11,7 +11,7 @@ import {
   readKeySet,
   type VerificationKey,
 } from "../../../proto/jwt/key-set.ts";
-import { type FetchedText, KeySetOwner } from "../../../proto/jwt/key-set-owner.ts";
+import type { FetchedText } from "../../../proto/jwt/key-set-owner.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { AUTH_EVENTS } from "../events.ts";
@@ -29,106 +29,45 @@ interface KeyPorts {
   readonly event: EventWriter<typeof AUTH_EVENTS>;
 }
 
-/** A source of keys, as configured. */
-interface KeySource {
-  readonly id: string;
-  readonly url: string;
-  /** "" trusts the system's roots. */
-  readonly caFile: string;
-}
-
-interface Kept {
-  readonly source: KeySource;
-  readonly owner: KeySetOwner<VerificationKey>;
-}
-
 /** The `jwks_url` of all routes, in the control thread: fetched once, whatever the number of workers. docs/authentication.md#keys */
 export class KeyService implements ControlService<RuntimeConfig> {
-  private readonly around: KeyPorts;
-  private readonly kept: Map<string, Kept> = new Map();
+  private readonly sets: KeptKeySets<VerificationKey>;
 
-  constructor(around: KeyPorts) {
-    this.around = around;
+  constructor({ broadcast, event }: KeyPorts) {
+    this.sets = new KeptKeySets({
+      fetch: fetchKeySet,
+      read: readTokenKeys,
+      onKeys({ source: { id }, keys }, fields) {
+        event("jwks_fetched", fields);
+        broadcast({ kind: "keys", sets: [{ id, keys }] });
+      },
+      onFailure: (fields) => event("jwks_failed", fields),
+    });
   }
 
-  /** Begins with the sources of a configuration, goes on with those that were there, and ends the others. */
   use(config: RuntimeConfig): void {
-    const sources = new Map(keySources(config).map((source) => [source.id, source]));
-    for (const [id, { owner }] of this.kept) {
-      if (sources.has(id)) continue;
-      owner.stop();
-      this.kept.delete(id);
-    }
-    for (const [id, source] of sources) {
-      const known = this.kept.get(id);
-      if (known === undefined) this.open(source);
-      else known.owner.hurry();
-    }
+    this.sets.use(keySources(config));
   }
 
   stop(): void {
-    for (const { owner } of this.kept.values()) owner.stop();
-    this.kept.clear();
+    this.sets.stop();
   }
 
   startFields(): { readonly keySets: readonly FetchedKeySet[] } {
-    return { keySets: this.sets };
-  }
-
-  /** The sets that are there, for a worker that begins. */
-  get sets(): readonly FetchedKeySet[] {
-    return [...this.kept.values()].flatMap(({ source: { id }, owner: { keys } }) =>
-      keys === null ? [] : [{ id, keys }],
-    );
+    return { keySets: this.sets.sets.map(({ source: { id }, keys }) => ({ id, keys })) };
   }
 
   /** A worker asks for newer keys of a source. @returns for how many milliseconds it need not ask again */
-  async wanted(id: string): Promise<number> {
-    return (await this.kept.get(id)?.owner.wanted()) ?? 0;
+  wanted(id: string): Promise<number> {
+    return this.sets.wanted(id);
   }
 
   /** docs/authentication.md#keys */
   metrics(): readonly Metric[] {
-    const each = <More extends object>(value: (owner: KeySetOwner<VerificationKey>) => number, more: More) =>
-      [...this.kept.values()].map(({ source, owner }) => ({
-        value: value(owner),
-        labels: { ...more, url: withoutCredentials(source.url) },
-      }));
     return [
-      metricOf(AUTH_METRICS, "gateway_jwks_fetches_total", () => [
-        ...each(({ fetches }) => fetches, { result: "success" }),
-        ...each(({ failures }) => failures, { result: "failure" }),
-      ]),
-      metricOf(AUTH_METRICS, "gateway_jwks_keys", () => each(({ keys }) => keys?.length ?? 0, {})),
+      metricOf(AUTH_METRICS, "gateway_jwks_fetches_total", () => this.sets.fetchCounts),
+      metricOf(AUTH_METRICS, "gateway_jwks_keys", () => this.sets.each(({ keys }) => keys?.length ?? 0, {})),
     ];
-  }
-
-  private open(source: KeySource): void {
-    const url = withoutCredentials(source.url);
-    const { around } = this;
-    const owner: KeySetOwner<VerificationKey> = new KeySetOwner({
-      fetch: () => fetchKeySet(source),
-      read: readTokenKeys,
-      now: () => performance.now(),
-      after(ms, act) {
-        const timer = setTimeout(act, ms);
-        return () => clearTimeout(timer);
-      },
-      onKeys: (keys, notes) => {
-        around.event("jwks_fetched", { url, keys: keys.length, ...(notes.length > 0 ? { passed_over: notes } : {}) });
-        around.broadcast({ kind: "keys", sets: [{ id: source.id, keys }] });
-      },
-      onFailure: (reason, failures, retryInMs) =>
-        around.event("jwks_failed", {
-          url,
-          error: reason.slice(0, MAX_REASON_CHARS),
-          failures,
-          keys_kept: owner.keys?.length ?? 0,
-          retry_in_s: Math.round(retryInMs / 1000),
-        }),
-    });
-    this.kept.set(source.id, { source, owner });
-    void owner.fetch();
   }
 }
 
@@ -164,4 +103,3 @@ export function readTokenKeys(text: string): ReturnType<typeof readKeySet> {
 }
 
 const PUBLIC = ALGORITHM_NAMES.filter((name) => ALGORITHMS[name].family !== "secret");
-const MAX_REASON_CHARS = 300;
