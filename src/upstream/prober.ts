@@ -1,3 +1,4 @@
+import { spread } from "../core/spread.ts";
 import type { ProbeOrigin, ProbeOutcome } from "./http-probe.ts";
 
 /** An active health check of one node. docs/upstreams.md#health-checks */
@@ -114,7 +115,7 @@ class CheckedNode {
     const outcome = await ports.probe(check.origin, check.path, check.timeoutMs);
     if (this.isStopped) return;
     this.judge(outcome);
-    const jittered = check.intervalMs * (1 - JITTER + 2 * JITTER * ports.random());
+    const jittered = spread(check.intervalMs, JITTER, () => ports.random());
     this.wait(Math.max(0, jittered - outcome.latencyMs));
   }
 

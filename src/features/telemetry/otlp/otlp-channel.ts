@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
+import { spread } from "../../../core/spread.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { VERSION } from "../../../core/version.ts";
 import { type OutboundResponse, outboundRequest } from "../../../net/outbound-request.ts";
@@ -103,7 +104,7 @@ export class OtlpChannel {
         if (error instanceof RangeError) throw error;
         reason = messageOf(error);
       }
-      const waitMs = wantedMs > 0 ? wantedMs : pauseMs * (1 - JITTER + 2 * JITTER * Math.random());
+      const waitMs = wantedMs > 0 ? wantedMs : spread(pauseMs, JITTER);
       if (performance.now() + waitMs > untilMs) throw new Error(reason);
       await Bun.sleep(waitMs);
     }
