@@ -1,4 +1,4 @@
-import { spread } from "../core/spread.ts";
+import { spreadWait } from "../core/spread-wait.ts";
 import type { ProbeOrigin, ProbeOutcome } from "./http-probe.ts";
 
 /** An active health check of one node. docs/upstreams.md#health-checks */
@@ -115,7 +115,7 @@ class CheckedNode {
     const outcome = await ports.probe(check.origin, check.path, check.timeoutMs);
     if (this.isStopped) return;
     this.judge(outcome);
-    const jittered = spread(check.intervalMs, JITTER, () => ports.random());
+    const jittered = spreadWait(check.intervalMs, JITTER, () => ports.random());
     this.wait(Math.max(0, jittered - outcome.latencyMs));
   }
 

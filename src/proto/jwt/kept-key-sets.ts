@@ -2,7 +2,7 @@ import { withoutCredentials } from "../../core/secret-name.ts";
 import { type FetchedText, type KeyReading, KeySetOwner } from "./key-set-owner.ts";
 
 /** A set of keys that is fetched, as configured. */
-export interface KeySource {
+export interface KeySetSource {
   /** Two sources are one if their ids are. */
   readonly id: string;
   readonly url: string;
@@ -12,7 +12,7 @@ export interface KeySource {
 
 /** A set of keys as workers get it. */
 interface KeptSet<Key> {
-  readonly source: KeySource;
+  readonly source: KeySetSource;
   readonly keys: readonly Key[];
 }
 
@@ -34,7 +34,7 @@ interface FailedFields {
 
 interface SetPorts<Key> {
   /** Fetches a set: bounded in time and size. @throws why it cannot be had */
-  fetch(source: KeySource): Promise<FetchedText>;
+  fetch(source: KeySetSource): Promise<FetchedText>;
   /** Reads the keys of a set. @returns why it is none that can be used, as an Error */
   read(text: string): KeyReading<Key> | Error;
   /** The keys of a source are others than before. */
@@ -48,14 +48,14 @@ interface SetPorts<Key> {
  */
 export class KeptKeySets<Key> {
   private readonly ports: SetPorts<Key>;
-  private readonly kept: Map<string, { readonly source: KeySource; readonly owner: KeySetOwner<Key> }> = new Map();
+  private readonly kept: Map<string, { readonly source: KeySetSource; readonly owner: KeySetOwner<Key> }> = new Map();
 
   constructor(ports: SetPorts<Key>) {
     this.ports = ports;
   }
 
   /** Begins with the sources of a configuration, goes on with those that were there, and ends the others. */
-  use(sources: readonly KeySource[]): void {
+  use(sources: readonly KeySetSource[]): void {
     const wanted = new Map(sources.map((source) => [source.id, source]));
     for (const [id, { owner }] of this.kept) {
       if (wanted.has(id)) continue;
@@ -99,7 +99,7 @@ export class KeptKeySets<Key> {
     ];
   }
 
-  private open(source: KeySource): void {
+  private open(source: KeySetSource): void {
     const { ports } = this;
     const url = withoutCredentials(source.url);
     const owner: KeySetOwner<Key> = new KeySetOwner({

@@ -3,7 +3,7 @@ import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { fetchKeys } from "../../../net/fetched-keys.ts";
-import { KeptKeySets, type KeySource } from "../../../proto/jwt/kept-key-sets.ts";
+import { KeptKeySets, type KeySetSource } from "../../../proto/jwt/kept-key-sets.ts";
 import {
   ALGORITHM_NAMES,
   ALGORITHMS,
@@ -72,7 +72,7 @@ export class KeyService implements ControlService<RuntimeConfig> {
 }
 
 /** All sources that a configuration names. */
-function keySources({ server, internalApi, routes }: RuntimeConfig): readonly KeySource[] {
+function keySources({ server, internalApi, routes }: RuntimeConfig): readonly KeySetSource[] {
   const configs = new Set<AuthConfig>([server.auth, internalApi.auth, ...routes.map(({ auth }) => auth)]);
   return [...configs].flatMap(({ methods }) =>
     methods.flatMap(({ key, config }) => {
@@ -84,7 +84,7 @@ function keySources({ server, internalApi, routes }: RuntimeConfig): readonly Ke
 }
 
 /** Fetches a JWK set. @throws why it cannot be had */
-async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
+async function fetchKeySet({ url, caFile }: KeySetSource): Promise<FetchedText> {
   return fetchKeys({
     url,
     ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,

@@ -4,7 +4,7 @@ import { formatFault } from "../../../config/config-fault.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
-import { spread } from "../../../core/spread.ts";
+import { spreadWait } from "../../../core/spread-wait.ts";
 import type { ConfigResult, GivenFiles } from "../../../loading/load-config.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { REMOTE_EVENTS } from "../events.ts";
@@ -414,7 +414,7 @@ export class RemoteConfig {
   private waitMs(): number {
     const { pollMs } = this.options;
     const slower = Math.min(pollMs * 2 ** Math.min(this.failures, MAX_DOUBLINGS), Math.max(pollMs, LONGEST_PAUSE_MS));
-    return spread(slower, JITTER);
+    return spreadWait(slower, JITTER);
   }
 
   private async poll(): Promise<void> {

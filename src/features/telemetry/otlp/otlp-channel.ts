@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
-import { spread } from "../../../core/spread.ts";
+import { spreadWait } from "../../../core/spread-wait.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { VERSION } from "../../../core/version.ts";
 import { type OutboundResponse, outboundRequest } from "../../../net/outbound-request.ts";
@@ -104,7 +104,7 @@ export class OtlpChannel {
         if (error instanceof RangeError) throw error;
         reason = messageOf(error);
       }
-      const waitMs = wantedMs > 0 ? wantedMs : spread(pauseMs, JITTER);
+      const waitMs = wantedMs > 0 ? wantedMs : spreadWait(pauseMs, JITTER);
       if (performance.now() + waitMs > untilMs) throw new Error(reason);
       await Bun.sleep(waitMs);
     }

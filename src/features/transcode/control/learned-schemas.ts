@@ -1,6 +1,6 @@
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
-import { spread } from "../../../core/spread.ts";
+import { spreadWait } from "../../../core/spread-wait.ts";
 import type { NameResolver } from "../../../net/name-resolver.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { TRANSCODE_EVENTS } from "../events.ts";
@@ -86,7 +86,7 @@ export class LearnedSchemas implements ControlService<RuntimeConfig> {
       this.port.event("schema_failed", { upstream, error: result.error, kept: this.learned?.source === source });
     }
     const backoffMs = Math.min(LEARN_BACKOFF_MAX_MS, LEARN_BACKOFF_MS * 2 ** Math.min(16, this.failures - 1));
-    const afterMs = result.ok ? config.transcoder.auto.refreshMs : spread(backoffMs, 0.2);
+    const afterMs = result.ok ? config.transcoder.auto.refreshMs : spreadWait(backoffMs, 0.2);
     this.timer = setTimeout(() => void this.attempt(config, source), afterMs);
   }
 
