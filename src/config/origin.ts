@@ -7,8 +7,8 @@ import { didYouMean } from "./nearest-name.ts";
 /**
  * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
  * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS),
- * `unix:/run/app.sock` where sockets are taken, and `fastcgi://127.0.0.1:9000` or `fastcgi://unix:/run/app.sock` where
- * scripts are run. docs/upstreams.md#targets
+ * `unix:/run/app.sock` where sockets are taken, and `fastcgi://127.0.0.1:9000` or `fastcgi://unix:/run/app.sock`, likewise `uwsgi` and
+ * `scgi`, where scripts are run. docs/upstreams.md#targets
  * @param absolute makes the path of a socket absolute; null where only TCP is taken
  */
 export function parseOrigin(
@@ -31,9 +31,11 @@ export function parseOrigin(
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
     return `expected a URL without spaces or special characters, found ${quote(url)}`;
   const [scheme, rest] = splitScheme(url);
-  if (scheme === FASTCGI && !runsScripts)
+  const isOfScripts = SCRIPT_SCHEMES.has(scheme);
+  if (isOfScripts && !runsScripts)
     return `expected a URL ${example}, found ${quote(url)}: only a target of a route with type: upstream runs scripts`;
-  if (scheme === FASTCGI && absolute !== null && /^unix:/i.test(rest)) return parseScriptSocket(url, rest, absolute);
+  if (isOfScripts && absolute !== null && /^unix:/i.test(rest))
+    return parseScriptSocket(url, scheme as ScriptScheme, rest, absolute);
   const port = SCHEME_PORTS.get(scheme as OriginScheme);
   if (port === undefined) return `expected a URL with http, https, h2c or h2, found ${quote(url)}${schemeCure(scheme)}`;
   if (rest.includes("#")) return `expected a URL without a fragment, found ${quote(url)}; remove the part from "#"`;
@@ -45,8 +47,8 @@ export function parseOrigin(
   const host = parseAuthority(authority);
   if (typeof host === "string") return `${host}, found ${quote(url)}`;
   const basePath = slash < 0 ? "" : withoutLastSlash(rest.slice(slash));
-  if (scheme === FASTCGI && slash >= 0)
-    return `expected no path after a FastCGI server, found ${quote(url)}: the folder of its scripts is fastcgi.root`;
+  if (isOfScripts && slash >= 0)
+    return noPathAfter(url, scheme, scheme === FASTCGI ? "a FastCGI server" : "an application's address");
   if (hasDots(basePath)) return `expected a URL without "." and ".." in its path, found ${quote(url)}`;
   return originOf(scheme as OriginScheme, host.hostname, host.port < 0 ? port : host.port, basePath);
 }
@@ -75,12 +77,22 @@ function parseSocket(url: string, absolute: (path: string) => string): OriginCon
 }
 
 /** Reads what comes after `fastcgi://` where it is a socket. */
-function parseScriptSocket(url: string, rest: string, absolute: (path: string) => string): OriginConfig | string {
+function parseScriptSocket(
+  url: string,
+  scheme: ScriptScheme,
+  rest: string,
+  absolute: (path: string) => string,
+): OriginConfig | string {
   const socket = parseSocket(rest, absolute);
   if (typeof socket === "string") return socket;
-  if (socket.basePath !== "" || rest.endsWith(":/"))
-    return `expected no path after the socket's, found ${quote(url)}: the folder of its scripts is fastcgi.root`;
-  return { ...socket, scheme: FASTCGI, originKey: `${FASTCGI}://${socket.originKey}` };
+  if (socket.basePath !== "" || rest.endsWith(":/")) return noPathAfter(url, scheme, "the socket's");
+  return { ...socket, scheme, originKey: `${scheme}://${socket.originKey}` };
+}
+
+function noPathAfter(url: string, scheme: string, what: string): string {
+  const cure =
+    scheme === FASTCGI ? "the folder of its scripts is fastcgi.root" : "rewrite changes the path that it is asked for";
+  return `expected no path after ${what}, found ${quote(url)}: ${cure}`;
 }
 
 function withoutLastSlash(path: string): string {
@@ -111,6 +123,16 @@ export function usesTls(scheme: OriginScheme): boolean {
 /** True for schemes that run scripts by FastCGI. */
 export function speaksFastCgi(scheme: OriginScheme): boolean {
   return scheme === FASTCGI;
+}
+
+/** The protocol in which an application gets variables in place of a request of HTTP, if it is not FastCGI; null for all others. */
+export function applicationScheme(scheme: OriginScheme): "uwsgi" | "scgi" | null {
+  return scheme === "uwsgi" || scheme === "scgi" ? scheme : null;
+}
+
+/** True for schemes whose servers get variables in place of a request of HTTP. */
+export function takesVariables(scheme: OriginScheme): boolean {
+  return SCRIPT_SCHEMES.has(scheme);
 }
 
 /** True for schemes that speak HTTP/2. */
@@ -182,6 +204,8 @@ const SERVICE = "srv+";
 const MAX_SOCKET_PATH_BYTES = 107;
 
 const FASTCGI = "fastcgi";
+type ScriptScheme = "fastcgi" | "uwsgi" | "scgi";
+const SCRIPT_SCHEMES: ReadonlySet<string> = new Set<ScriptScheme>([FASTCGI, "uwsgi", "scgi"]);
 const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["http", 80],
   ["https", 443],
@@ -189,10 +213,12 @@ const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["h2", 443],
   // What php-fpm listens at where nothing is said.
   [FASTCGI, 9000],
+  ["uwsgi", 3031],
+  ["scgi", 4000],
 ]);
 
-/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` and `udp` are whatever the client speaks. */
-export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp" | "udp";
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi`, `uwsgi` and `scgi` run scripts; `tcp` and `udp` are whatever the client speaks. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "uwsgi" | "scgi" | "tcp" | "udp";
 
 /** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {

@@ -1,4 +1,4 @@
-import { originOf, speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
+import { applicationScheme, originOf, speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
 import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { Takers } from "../core/message-takers.ts";
@@ -355,9 +355,17 @@ export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseF
     isLenient: !route.strictOrigins,
     ...(isAsked ? { question: questionOf(check) } : {}),
     ...(route.fastcgi ? { scriptRoot: route.fastcgi.root } : {}),
+    ...applicationOf(route, target),
     ...(check.grpc ? { grpc: { basePath: target.basePath, mustTell: true } } : {}),
     maxResponseFields,
   };
+}
+
+function applicationOf({ uwsgi }: NodeOwner, { scheme }: TargetConfig): Pick<ProbeOrigin, "application"> {
+  const protocol = applicationScheme(scheme);
+  return protocol === null
+    ? {}
+    : { application: { protocol, modifiers: [uwsgi?.modifier1 ?? 0, uwsgi?.modifier2 ?? 0] } };
 }
 
 function questionOf({ method, headers, body }: NodeOwner["healthCheck"]): ProbeQuestion {

@@ -137,6 +137,7 @@ export function blamesOrigin(fault: Fault): boolean {
     case Fault.InternalError:
     case Fault.OutOfDescriptors:
     case Fault.OutOfSockets:
+    case Fault.HeadTooLarge:
     case Fault.BodyTimeout:
     case Fault.NameUnresolved:
       return false;

@@ -1,9 +1,14 @@
-/** What a FastCGI origin is to run for a request: a script that has been found below the folder of its route. docs/php.md */
+/**
+ * What an origin is to run for a request: of FastCGI, a script that has been found below the folder of its route (docs/php.md); of uWSGI
+ * and SCGI, the application at its other end (docs/uwsgi.md).
+ */
 export interface ScriptCall {
   /** Parameters that are the same for each request of this path, encoded as proto/fastcgi/params.ts does. */
   readonly params: Buffer;
   /** The path of the script as clients ask for it, decoded, one character a byte. */
   readonly scriptName: string;
+  /** modifier1 and modifier2 of uWSGI; absent for the others. */
+  readonly modifiers?: readonly [number, number];
 }
 
 /** The ends of a client's connection, as its socket tells them while it is open. */
@@ -32,6 +37,7 @@ export const SCRIPT_PARAMS: readonly string[] = [
   "REQUEST_METHOD",
   "REQUEST_SCHEME",
   "REQUEST_URI",
+  "REQUEST_URI_RAW",
   "SCRIPT_FILENAME",
   "SCRIPT_NAME",
   "SERVER_ADDR",

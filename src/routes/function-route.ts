@@ -39,7 +39,7 @@ const keys = block(
     finish({ target }, _values, spot) {
       // With a target, a route has all that one of type: upstream has: pools, probes, a breaker.
       if (target === "") return {};
-      if (/^fastcgi:/i.test(target)) {
+      if (/^(?:fastcgi|uwsgi|scgi):/i.test(target)) {
         const cure = "a route with type: upstream runs scripts";
         spot.log.fault(
           [...spot.path, "target"],

@@ -20,6 +20,8 @@ const NO_POLICY_KEYS: Readonly<Record<string, string>> = {
   errors: "its pages are files",
   hooks: "its modules are files",
   fastcgi: "scripts are files of the server's",
+  uwsgi: "the protocol of a Service is HTTP",
+  scgi: "the protocol of a Service is HTTP",
   tls: "BackendTLSPolicy says how edge speaks to the servers",
   sign: "its keys are files",
 };

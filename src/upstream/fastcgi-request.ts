@@ -28,18 +28,22 @@ const TARGET_COPIES = 5;
 
 const FIELDS: FieldParams = new FieldParams();
 
-/** Bytes that `writeScriptRequest` may write at most. @param headEnd bytes of the head as HTTP/1.1 */
-export function scriptRequestBound(ex: Exchange, headEnd: number): number {
+/** Bytes that the parameters of a request take at most. @param headEnd bytes of the head as HTTP/1.1 */
+export function scriptParamsBound(ex: Exchange, headEnd: number): number {
   const { request, identity, script } = ex;
   const user = identity === null ? 0 : identity.user.length * 3;
   const line = (request.targetTo - request.targetFrom) * TARGET_COPIES + (request.methodTo - request.methodFrom);
-  const params = script!.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
+  return script!.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
+}
+
+/** Bytes that `writeScriptRequest` may write at most. @param headEnd bytes of the head as HTTP/1.1 */
+export function scriptRequestBound(ex: Exchange, headEnd: number): number {
+  const params = scriptParamsBound(ex, headEnd);
   return BEGIN_RECORD_BYTES + params + paramsFramingBound(params);
 }
 
 /**
- * Writes the beginning of a FastCGI request: all of one that has no body. What goes to an origin is decided in one place, whatever
- * it speaks, so that fields are those of a head of HTTP/1.1. docs/php.md#what-scripts-see
+ * Writes the beginning of a FastCGI request: all of one that has no body.
  * @param head the head as HTTP/1.1, up to `headEnd`
  * @returns the offset after it
  */
@@ -52,8 +56,19 @@ export function writeScriptRequest(
   start: number,
 ): number {
   const from = writeBegin(out, start, keepsConnection) + HEADER_BYTES;
+  const at = frameParams(out, from, writeScriptParams(ex, head, headEnd, out, from));
+  return ex.request.hasBody() ? at : copyBytes(out, at, END_OF_STDIN, 0, END_OF_STDIN.length);
+}
+
+/**
+ * Writes what a script is told of a request, whatever protocol it is told in. What goes to an origin is decided in one place, whatever
+ * it speaks, so that fields are those of a head of HTTP/1.1. docs/php.md#what-scripts-see
+ * @param head the head as HTTP/1.1, up to `headEnd`
+ * @returns the offset after it
+ */
+export function writeScriptParams(ex: Exchange, head: Buffer, headEnd: number, out: Buffer, start: number): number {
   const { params } = ex.script!;
-  let at = copyBytes(out, from, params, 0, params.length);
+  let at = copyBytes(out, start, params, 0, params.length);
   at = writeEnds(ex, out, at);
   at = writeLine(ex.request, out, at);
   // Fields go before what the gateway says itself: of two with one name, scripts see the last one.
@@ -62,9 +77,7 @@ export function writeScriptRequest(
   if (ex.request.framing === Framing.Length) at = writeNumberParam(out, at, CONTENT_LENGTH, ex.request.contentLength);
   else at = copyBytes(out, at, NO_LENGTH, 0, NO_LENGTH.length);
   at = writeParam(out, at, SERVER_NAME, head, FIELDS.hostFrom, endOfName(head, FIELDS.hostFrom, FIELDS.hostTo));
-  if (ex.identity !== null && ex.identity.user !== "") at = writeUser(ex.identity.user, out, at);
-  at = frameParams(out, from, at);
-  return ex.request.hasBody() ? at : copyBytes(out, at, END_OF_STDIN, 0, END_OF_STDIN.length);
+  return ex.identity !== null && ex.identity.user !== "" ? writeUser(ex.identity.user, out, at) : at;
 }
 
 /**

@@ -5,6 +5,7 @@ import { isSocketShortage } from "../core/shortage.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
+import type { ProbedApplication } from "./application-probe-dialog.ts";
 import { connectDetail, handshakeDetail, hasFailed, nameDetail } from "./failure-detail.ts";
 import { H1ProbeDialog } from "./h1-probe-dialog.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
@@ -32,6 +33,8 @@ export interface ProbeOrigin {
   readonly question?: ProbeQuestion;
   /** The folder of the scripts of an origin that speaks FastCGI; absent for HTTP. */
   readonly scriptRoot?: string;
+  /** How to ask an application of uWSGI or SCGI; absent for all others. */
+  readonly application?: ProbedApplication;
   /** Fields of a response's head at most. */
   readonly maxResponseFields?: number;
 }
@@ -215,6 +218,11 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
   if (origin.scriptRoot !== undefined) {
     const { FastCgiProbeDialog } = require("./fastcgi-probe-dialog.ts") as typeof import("./fastcgi-probe-dialog.ts");
     return new FastCgiProbeDialog(origin.scriptRoot, path, authority, question, maxFields);
+  }
+  if (origin.application !== undefined) {
+    const { ApplicationProbeDialog } =
+      require("./application-probe-dialog.ts") as typeof import("./application-probe-dialog.ts");
+    return new ApplicationProbeDialog(origin.application, path, authority, question, maxFields);
   }
   const fields = questionFields(question).map(([name, value]) => `${name}: ${value}`);
   const lines = [`${question.method} ${path} HTTP/1.1`, `Host: ${authority}`, ...fields, "Connection: close"];

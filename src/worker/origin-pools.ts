@@ -1,4 +1,4 @@
-import { type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
+import { applicationScheme, type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
 import type { Upstream } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
@@ -60,6 +60,8 @@ export class OriginPools {
     const key = JSON.stringify(tls);
     if (speaksFastCgi(target.scheme))
       return this.pool(target, key, () => NO_TLS, { maxIdle: fastcgi?.keepConnections ?? 0 });
+    // Their servers end a connection with its request.
+    if (applicationScheme(target.scheme) !== null) return this.pool(target, key, () => NO_TLS, { maxIdle: 0 });
     return this.pool(target, key, () => readUpstreamTls(tls, target.hostname), { isLenient: !strictOrigins, isMirror });
   }
 
@@ -123,6 +125,12 @@ export class OriginPools {
 
   private made({ scheme }: OriginConfig, settings: OriginSettings): Pool {
     if (speaksHttp2(scheme)) return new H2OriginPool(settings, this.context);
+    const application = applicationScheme(scheme);
+    if (application !== null) {
+      const { ApplicationPool } =
+        require("../upstream/application-upstream.ts") as typeof import("../upstream/application-upstream.ts");
+      return new ApplicationPool(settings, this.context, application);
+    }
     if (!speaksFastCgi(scheme)) return new OriginPool(settings, this.context);
     // What speaks FastCGI is loaded where a route asks for it.
     const { FastCgiPool } =

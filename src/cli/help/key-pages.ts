@@ -147,6 +147,8 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.timeout", "functions.md#limits"],
   ["routes.fallback", "files.md#fallbacks"],
   ["routes.fastcgi", "php.md#keys"],
+  ["routes.uwsgi", "uwsgi.md#keys"],
+  ["routes.scgi", "uwsgi.md#keys"],
   ["routes.hosts", "streams.md#which-names"],
   ["routes.listen", "streams.md"],
   ["routes.send_proxy", "streams.md#proxy-protocol"],

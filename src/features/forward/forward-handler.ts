@@ -218,7 +218,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
     if (failure.bodyTaken && ex.replay === null) return false;
     if (!this.hasAttempt(ex)) return false;
-    if (failure.fault === Fault.LoopDetected) return false;
+    if (failure.fault === Fault.LoopDetected || failure.fault === Fault.HeadTooLarge) return false;
     return !failure.sent || (!failure.answered && isIdempotent(ex.request.method));
   }
 

@@ -3,6 +3,7 @@ import { FaultDetail } from "../../core/fault-detail.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
+import { NEED_MORE } from "../h1/outcome.ts";
 import { phraseOf } from "../h1/response-parser.ts";
 
 /**
@@ -11,13 +12,27 @@ import { phraseOf } from "../h1/response-parser.ts";
  * its framing is left out: that is the gateway's. Without a status a response is 302 where it has a `Location`, else 200.
  */
 export class CgiResponseParser extends LenientResponseParser {
-  /** @param maxFields fields of one head; more are malformed */
-  constructor(maxFields: number) {
+  private readonly takesLine: boolean;
+  private hasLine = false;
+
+  /**
+   * @param maxFields fields of one head; more are malformed
+   * @param takesLine whether a head may begin with a status line of HTTP, as servers of uWSGI write it
+   */
+  constructor(maxFields: number, takesLine = false) {
     super(maxFields, IGNORED);
+    this.takesLine = takesLine;
   }
 
-  protected override parseStatusLine(_bytes: Uint8Array, _to: number): number {
-    return this.headFrom;
+  protected override parseStatusLine(bytes: Uint8Array, to: number): number {
+    const from = this.headFrom;
+    this.hasLine = false;
+    if (!this.takesLine) return from;
+    const known = Math.min(to - from, LINE_START.length);
+    for (let i = 0; i < known; i++) if (bytes[from + i] !== LINE_START[i]) return from;
+    if (known < LINE_START.length) return NEED_MORE;
+    this.hasLine = true;
+    return super.parseStatusLine(bytes, to);
   }
 
   protected override judge(headers: HeaderBlock, method: Method): boolean {
@@ -32,7 +47,7 @@ export class CgiResponseParser extends LenientResponseParser {
   /** The status of a script's response, whose field is taken out, with its phrase; 0 if there is none that could be one. */
   private takeStatus(headers: HeaderBlock): number {
     const { bytes } = headers;
-    const found: number[] = [];
+    const found: number[] = this.hasLine ? [this.status] : [];
     headers.removeWhere((_, i) => {
       if (!headers.isNamed(i, STATUS)) return false;
       const from = headers.valueFrom(i);
@@ -42,9 +57,10 @@ export class CgiResponseParser extends LenientResponseParser {
       found.push(status);
       return true;
     });
-    // Two would be two responses.
-    if (found.length > 1) return 0;
-    if (found.length === 1) return found[0]!;
+    const [first] = found;
+    // Two would be two responses, unless a field repeats the status line, as frameworks do.
+    if (found.length > (this.hasLine ? 2 : 1) || found.some((one) => one !== first)) return 0;
+    if (first !== undefined) return first;
     return headers.find(HeaderId.Location) >= 0 ? 302 : 200;
   }
 
@@ -71,6 +87,7 @@ function statusIn(bytes: Uint8Array, from: number, to: number): number {
 /** What is taken leniently of a script is not reported: that is for origins of HTTP/1.1. */
 const IGNORED = (): void => {};
 const STATUS: Uint8Array = latin1("status");
+const LINE_START: Uint8Array = latin1("HTTP/");
 /** Where the phrase begins after a status and a space. */
 const PHRASE_AT = 4;
 

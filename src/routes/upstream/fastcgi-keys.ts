@@ -1,5 +1,5 @@
 import { quote } from "../../config/config-fault.ts";
-import { speaksFastCgi, type TargetConfig } from "../../config/origin.ts";
+import { applicationScheme, speaksFastCgi, type TargetConfig, takesVariables } from "../../config/origin.ts";
 import { list, pairs, type Spot, written } from "../../config/piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { flag, integer, text, textLike, textOrNumber } from "../../config/scalars.ts";
@@ -7,6 +7,10 @@ import { MASK } from "../../core/secret-name.ts";
 import { SCRIPT_PARAMS } from "../../message/script-call.ts";
 
 const fileName = () => textLike(/^[^\0/\\]+$/, "a file name such as index.php");
+
+// Values are often secrets: listings show names alone.
+const variables = () =>
+  written(pairs(textOrNumber("a text"), "NAME: value"), (all) => Object.fromEntries(all.map(([name]) => [name, MASK])));
 
 const rows = {
   root: {
@@ -38,10 +42,7 @@ const rows = {
     doc: "paths below the root below which no script runs",
   },
   env: {
-    // Values are often secrets: listings show names alone.
-    type: written(pairs(textOrNumber("a text"), "NAME: value"), (all) =>
-      Object.fromEntries(all.map(([name]) => [name, MASK])),
-    ),
+    type: variables(),
     example: { APP_ENV: "production" },
     doc: "further parameters of every script, as fastcgi_param of nginx",
   },
@@ -70,6 +71,11 @@ function checkNames({ root, env, no_scripts: barred, index, split_path: ends }: 
     log.fault([...path, "index"], `expected a script, whose name ends as split_path says, found ${quote(index)}`);
   if (barred.some((one) => one !== "/" && /(^|\/)\.{0,2}(\/|$)/.test(one.slice(1))))
     log.fault([...path, "no_scripts"], 'expected paths without "//", "." and ".."');
+  checkVariables(env, spot);
+}
+
+/** Notes names that are none, or the gateway's own. */
+function checkVariables(env: readonly (readonly [string, string])[], { log, path }: Spot): void {
   for (const [name, value] of env) {
     const at = [...path, "env", name];
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
@@ -81,6 +87,45 @@ function checkNames({ root, env, no_scripts: barred, index, split_path: ends }: 
   }
 }
 
+const modifier = (doc: string) => ({ type: integer(0, 255), default: 0, doc });
+
+const applicationRows = {
+  env: {
+    type: variables(),
+    example: { APP_ENV: "production" },
+    doc: "further variables of every request, as uwsgi_param and scgi_param of nginx",
+  },
+} as const satisfies Rows;
+
+const uwsgiRows = {
+  ...applicationRows,
+  modifier1: modifier("the plugin of uWSGI that takes requests: 0 is Python, 5 Perl, 7 Ruby, 9 CGI"),
+  modifier2: modifier("what the plugin makes of it"),
+} as const satisfies Rows;
+
+/** `uwsgi` and `scgi`: what applications get beside the request. docs/uwsgi.md */
+export const uwsgi = block(uwsgiRows, { check: ({ env }, spot) => checkVariables(env, spot) });
+export const scgi = block(applicationRows, { check: ({ env }, spot) => checkVariables(env, spot) });
+
+/** What the keys of a route must be for its targets to be applications of uWSGI or SCGI, or none. */
+export function checkApplications(
+  values: { readonly uwsgi: unknown; readonly scgi: unknown; readonly mirror: unknown },
+  targets: readonly TargetConfig[],
+  { log, path }: Spot,
+): void {
+  const known = targets.filter(({ hostname }) => hostname !== "");
+  for (const protocol of ["uwsgi", "scgi"] as const) {
+    const some = known.some(({ scheme }) => scheme === protocol);
+    const other = known.find(({ scheme }) => scheme !== protocol);
+    if (values[protocol] !== null && other !== undefined)
+      log.fault([...path, protocol], `needs targets with ${protocol}:// alone, found ${quote(other.url)}`, true);
+    else if (some && other !== undefined)
+      log.fault(path, `expected targets of one protocol: write ${protocol}:// in place of ${other.url}`, true);
+  }
+  if (values.mirror !== null && known.some(({ scheme }) => applicationScheme(scheme) !== null))
+    log.fault([...path, "mirror"], "requests of uWSGI and SCGI cannot be mirrored: remove it", true);
+}
+
 /** What targets and other keys of a route must be for scripts to run, or not to. */
 export function checkFastCgi(
   values: { readonly fastcgi: unknown; readonly mirror: unknown; readonly grpc_web: boolean },
@@ -89,6 +134,7 @@ export function checkFastCgi(
 ): void {
   const scripts = targets.find(({ scheme }) => speaksFastCgi(scheme));
   const other = targets.find(({ scheme, hostname }) => !speaksFastCgi(scheme) && hostname !== "");
+  const isOfApplication = other !== undefined && takesVariables(other.scheme);
   if (values.fastcgi === null) {
     if (scripts !== undefined)
       log.fault(
@@ -98,12 +144,13 @@ export function checkFastCgi(
       );
     return;
   }
-  if (other !== undefined)
+  if (isOfApplication) log.fault([...path, "fastcgi"], `is for fastcgi:// targets, not for ${other.url}`, true);
+  else if (other !== undefined)
     log.fault(
       [...path, "fastcgi"],
       `needs targets that run scripts: write fastcgi://${other.socketPath === "" ? other.authority : other.originKey} in place of ${other.url}`,
       true,
     );
-  if (values.mirror !== null)
+  if (values.mirror !== null && !isOfApplication)
     log.fault([...path, "mirror"], "requests that run scripts cannot be mirrored: remove it", true);
 }

@@ -1,5 +1,5 @@
 import { headerValueFault } from "../../config/http-syntax.ts";
-import { type OriginConfig, speaksFastCgi, usesTls } from "../../config/origin.ts";
+import { type OriginConfig, takesVariables, usesTls } from "../../config/origin.ts";
 import { type Kind, list, pairs, piece, resolved, Wrong } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, orWritten, type Rows } from "../../config/row.ts";
 import { flag, textLike, word } from "../../config/scalars.ts";
@@ -92,7 +92,7 @@ export function responseRewrite(route: AnswerRoute): ResponseRewrite | null {
 function locations(route: AnswerRoute, { rules }: ConfigOf<typeof rewriteLocation>) {
   if (rules.length > 0) return new RuledLocations(rules);
   const origins = route.targets
-    .filter(({ scheme }) => !speaksFastCgi(scheme))
+    .filter(({ scheme }) => !takesVariables(scheme))
     .map(({ scheme, hostname, port, basePath }) => {
       return { scheme: usesTls(scheme) ? ("https" as const) : ("http" as const), hostname, port, basePath };
     });

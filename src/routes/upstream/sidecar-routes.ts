@@ -121,6 +121,8 @@ const NO_FURTHER_PARTS = {
   mirror: null,
   hooks: null,
   fastcgi: null,
+  uwsgi: null,
+  scgi: null,
   concurrency: null,
   priority: "normal",
   limitRate: 0,

@@ -17,4 +17,6 @@ export type NodeOwner = Pick<
     readonly tls: UpstreamTlsConfig | null;
     /** Null, or left out, where no target runs scripts. */
     readonly fastcgi?: UpstreamKeys["fastcgi"];
+    /** Null, or left out, without settings for applications of uWSGI. */
+    readonly uwsgi?: UpstreamKeys["uwsgi"];
   };

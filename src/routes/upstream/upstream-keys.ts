@@ -21,7 +21,7 @@ import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
-import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
+import { checkApplications, checkFastCgi, fastcgi, scgi, uwsgi } from "./fastcgi-keys.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { targetMapOf } from "./mapped-targets.ts";
 import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
@@ -34,7 +34,7 @@ const target = block(
       required: "the address of a server, such as http://127.0.0.1:9001",
       field: "",
       example: "http://10.0.0.5:8000",
-      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000; a path is prepended",
+      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000, uwsgi://, scgi://; a path is prepended",
     },
     name: TARGET_NAME,
     weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
@@ -169,6 +169,8 @@ const rows = {
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
+  uwsgi: { type: uwsgi, absent: null, doc: "for uwsgi:// targets, such as Django in uWSGI" },
+  scgi: { type: scgi, absent: null, doc: "for scgi:// targets" },
   tls: { type: upstreamRouteTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 
@@ -186,6 +188,7 @@ export const upstreamKeys = block(rows, {
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
     checkFastCgi(values, targets, spot);
+    checkApplications(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;
     return {
       targets,

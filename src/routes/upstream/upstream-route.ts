@@ -1,5 +1,5 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
-import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
+import { applicationScheme, speaksHttp2, type TargetConfig, takesVariables } from "../../config/origin.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
@@ -83,10 +83,10 @@ export function explainTarget(target: TargetConfig, state: TargetState): object 
 }
 
 function shape(route: UpstreamRouteConfig): RouteShape {
-  const runsScripts = route.fastcgi !== null;
+  const runsScripts = route.targets.some(({ scheme }) => takesVariables(scheme));
   return {
     kind: runsScripts ? RouteKind.Scripts : RouteKind.Upstream,
-    // FastCGI has no body whose length is not known when it begins.
+    // FastCGI, uWSGI and SCGI have no body whose length is not known when it begins.
     ...(runsScripts && route.inboundChunkedMode === "passthrough" ? { chunkedMode: ChunkedMode.Normalize } : {}),
     methods: route.methods,
     stripPrefix: route.stripPrefix,
@@ -128,6 +128,7 @@ export function upstreamHandler(
   const choice = cell === null ? own : canaryChoice(route, own, cell, poolOf, site);
   const handler = forwardHandler(route, choice, site.forward);
   if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
+  if (applicationScheme(route.targets[0]?.scheme ?? "http") !== null) return applicationHandler(route, handler);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
   // Outside of the mirror, so that copies get the new path too.
   return grpcWeb(rewriting(whole, route, false), route, site);
@@ -160,6 +161,17 @@ function scriptHandler(
 ): Handler {
   const { scriptHandler: make } = require("./script-route.ts") as typeof import("./script-route.ts");
   return make(route, fastcgi, scripts, site, look);
+}
+
+/** What splits paths for applications is loaded where a route asks for it. */
+function applicationHandler(route: UpstreamRouteConfig, inner: Handler): Handler {
+  const { ApplicationHandler } =
+    require("../../features/files/application-handler.ts") as typeof import("../../features/files/application-handler.ts");
+  const prefix = route.stripPrefix ? route.prefix : "";
+  const { uwsgi, scgi, rewrite } = route;
+  const env = uwsgi?.env ?? scgi?.env ?? [];
+  const modifiers = [uwsgi?.modifier1 ?? 0, uwsgi?.modifier2 ?? 0] as const;
+  return rewriting(new ApplicationHandler({ prefix, env, modifiers }, inner), { prefix, rewrite }, true);
 }
 
 /** What translates gRPC-Web is loaded where a route asks for it. */

@@ -185,7 +185,7 @@ describe("the reference of routes.yaml", () => {
         writeFileSync(join(dir, page), "<p>{status}</p>");
       writeFileSync(join(dir, "users"), "");
       const text = ROUTES_REFERENCE.replace(
-        /^ {4}(tls|fastcgi|access_log|sign):.*\n( {6}.*\n)+|^ {4}(list|listeners): .*\n/gm,
+        /^ {4}(tls|fastcgi|uwsgi|scgi|access_log|sign):.*\n( {6}.*\n)+|^ {4}(list|listeners): .*\n/gm,
         "",
       )
         .replace(/^ {6}(header|cookie): .*\n/gm, "")

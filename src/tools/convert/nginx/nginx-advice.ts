@@ -31,7 +31,7 @@ const ADVICE: readonly AdviceRow[] = [
     "let the origin say its charset",
   ],
   [
-    /^proxy_method$|^proxy_set_body$|^disable_symlinks$|^ssi$/,
+    /^proxy_method$|^proxy_set_body$|_pass_request_(headers|body)$|^disable_symlinks$|^ssi$/,
     "this is not done: its routes are closed",
     "do it in the application",
   ],
@@ -42,13 +42,14 @@ const ADVICE: readonly AdviceRow[] = [
     "keep this part with nginx, or forward it as it is by a route of the type tcp",
   ],
   [
-    /^fastcgi_cache/,
+    /^(fastcgi|uwsgi|scgi)_cache/,
     "responses are stored as they say themselves",
     "set server.cache, and cache at the route: docs/cache.md",
   ],
   [/^fastcgi_/, "it has no counterpart for scripts", "see the table at the end of docs/php.md"],
+  [/^(scgi|uwsgi)_/, "it has no counterpart for applications", "see docs/uwsgi.md"],
   [
-    /^(scgi|uwsgi|memcached)_/,
+    /^memcached_/,
     "there is no such protocol to origins",
     "put the application behind an HTTP server of its own, and name it as target",
   ],

@@ -5,6 +5,7 @@ import type { Keys } from "../keys.ts";
 import { closed, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
+import { applicationPass, runApplication } from "./nginx-applications.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { runScripts, type ScriptFolder } from "./nginx-scripts.ts";
@@ -26,6 +27,8 @@ export function content(site: Site, scope: Scope, rule: Rule): void {
   }
   const [pass] = scope.here("proxy_pass", "grpc_pass");
   if (pass !== undefined) return proxy(site, scope, pass, rule);
+  const application = applicationPass(scope);
+  if (application !== undefined) return runApplication(site.http, scope, application, rule);
   if (scope.here("fastcgi_pass").length > 0) {
     const root = (scope.value("root") ?? "html").replace(/(.)\/$/, "$1");
     const frontController = rule.path.kind === "exact";
@@ -55,7 +58,7 @@ export function content(site: Site, scope: Scope, rule: Rule): void {
 
 /** Directives that make a response by other means than files and HTTP origins. */
 export const OTHER_CONTENT =
-  /^((?!(proxy|grpc|fastcgi)_pass$)\w+_pass|content_by_lua.*|js_content|perl|echo.*|empty_gif|dav_methods|mp4|flv|hls|api|passenger_enabled|random_index)$/;
+  /^((?!(proxy|grpc|fastcgi|uwsgi|scgi)_pass$)\w+_pass|content_by_lua.*|js_content|perl|echo.*|empty_gif|dav_methods|mp4|flv|hls|api|passenger_enabled|random_index)$/;
 
 /** `proxy_pass` and `grpc_pass`. */
 function proxy({ http }: Site, scope: Scope, pass: Statement, rule: Rule): void {

@@ -242,6 +242,20 @@ export const STANDARD: readonly DirectiveRow[] = [
     values: /^on$/,
     compared: ["proxy_pass_request_headers on", "proxy_pass_request_body on"],
   },
+  {
+    names: "uwsgi_pass_request_headers uwsgi_pass_request_body scgi_pass_request_headers scgi_pass_request_body",
+    values: /^on$/,
+    compared: [
+      "uwsgi_pass_request_headers on",
+      "uwsgi_pass_request_body on",
+      "scgi_pass_request_headers on",
+      "scgi_pass_request_body on",
+    ],
+  },
+  {
+    names: "uwsgi_buffering uwsgi_request_buffering scgi_buffering scgi_request_buffering",
+    compared: ["uwsgi_buffering off", "uwsgi_request_buffering on", "scgi_buffering off", "scgi_request_buffering on"],
+  },
   { names: "disable_symlinks", values: /^off$/, compared: ["disable_symlinks off"] },
 ];
 
@@ -327,14 +341,17 @@ export function verdictOf({ name, args }: Statement): DirectiveVerdict {
   const row = rows[0] ?? null;
   if (rows.some(({ values }) => values === undefined || values.test(value)))
     return { isStandard: true, isClosing: false, row };
-  if (CLOSING.has(name)) return { isStandard: false, isClosing: args[0] !== "off", row };
+  // "off" is the change of those that pass requests on, and the default of all others.
+  const isChange = args[0] !== "off" || name.includes("_pass_request_");
+  if (CLOSING.has(name)) return { isStandard: false, isClosing: isChange, row };
   const isKnown = row !== null || NOTED.has(name) || READ.has(name) || DETAILS.test(name);
   return { isStandard: false, isClosing: !isKnown && args[0] !== "off", row };
 }
 
 /** Directives that change what is sent, or to whom. */
 const CLOSING = new Set(
-  `proxy_method proxy_set_body proxy_pass_request_headers proxy_pass_request_body grpc_pass_request_headers disable_symlinks ssi xslt_stylesheet
+  `proxy_method proxy_set_body proxy_pass_request_headers proxy_pass_request_body grpc_pass_request_headers uwsgi_pass_request_headers uwsgi_pass_request_body
+  scgi_pass_request_headers scgi_pass_request_body disable_symlinks ssi xslt_stylesheet
   image_filter`
     .split(/\s+/)
     .filter((word) => word !== ""),

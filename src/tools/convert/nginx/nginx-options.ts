@@ -2,6 +2,7 @@ import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuseRule, requireA
 import { type Keys, sectionAt } from "../keys.ts";
 import { durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { runsApplication } from "./nginx-applications.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import { limitRate, listings, proxyCookies, proxyRedirect } from "./nginx-responses.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -16,7 +17,8 @@ type Option = (scope: Scope, rule: Rule) => void;
 
 const isUpstream = (rule: Rule): boolean => hasType(rule.keys, "upstream");
 /** Fields of requests to scripts are the client's own. */
-const isProxied = (rule: Rule): boolean => isUpstream(rule) && rule.keys.fastcgi === undefined;
+const isProxied = (rule: Rule): boolean =>
+  isUpstream(rule) && rule.keys.fastcgi === undefined && !runsApplication(rule);
 const isStatic = (rule: Rule): boolean => hasType(rule.keys, "static");
 
 function bodySize(scope: Scope, rule: Rule): void {
@@ -34,7 +36,7 @@ function requestBuffering(scope: Scope, rule: Rule): void {
 
 function timeouts(scope: Scope, rule: Rule): void {
   if (!isUpstream(rule)) return;
-  for (const kind of ["proxy", "grpc", "fastcgi"]) {
+  for (const kind of ["proxy", "grpc", "fastcgi", "uwsgi", "scgi"]) {
     const connect = nginxTime(scope.value(`${kind}_connect_timeout`) ?? "");
     if (connect !== null && connect > 0) sectionAt(rule.keys, "timeouts").connect = durationSetting(connect);
     const read = nginxTime(scope.value(`${kind}_read_timeout`) ?? "");
@@ -157,7 +159,13 @@ function responseHeaders(scope: Scope, rule: Rule): void {
       scope.ledger.carry(one);
     }
   }
-  const remove = scope.inherited("proxy_hide_header", "fastcgi_hide_header", "more_clear_headers");
+  const remove = scope.inherited(
+    "proxy_hide_header",
+    "fastcgi_hide_header",
+    "uwsgi_hide_header",
+    "scgi_hide_header",
+    "more_clear_headers",
+  );
   scope.ledger.carry(...remove);
   const names = [...remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name)), ...removed];
   const response = (): Keys => sectionAt(rule.keys, "headers", "response");

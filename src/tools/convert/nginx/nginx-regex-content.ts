@@ -21,7 +21,7 @@ export function contentRule(site: Site, one: Located, within: PathRule): Rule | 
   if (scope.here("deny").some(({ args }) => args[0] === "all") && scope.here("allow").length === 0) return null;
   const rule = ruleOf(statement, statementTitle(statement), {});
   rule.path = within;
-  const [pass] = scope.here("proxy_pass", "grpc_pass");
+  const [pass] = scope.here("proxy_pass", "grpc_pass", "uwsgi_pass", "scgi_pass");
   if (pass === undefined) {
     const root = filesOf(one);
     if (root === null) return null;

@@ -11,11 +11,11 @@ export interface Targets {
   readonly path: string | null;
 }
 
-/** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null if its address is not known before a request comes. */
+/** Reads `proxy_pass`, `grpc_pass`, `fastcgi_pass`, `uwsgi_pass` or `scgi_pass`; null if its address is not known before a request comes. */
 export function nginxTargets(http: Scope, scope: Scope, pass: Statement): Targets | null {
   const url = withoutVariables(scope, pass.args[0] ?? "");
   const whole = /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url;
-  const [start = "", scheme] = /^(https?|grpcs?|fastcgi):\/\//.exec(whole) ?? [];
+  const [start = "", scheme] = /^(https?|grpcs?|fastcgi|uwsgi|scgi):\/\//.exec(whole) ?? [];
   const parts = partsOf(whole.slice(start.length));
   if (scheme === undefined || parts === null || /[$?#]/.test(url)) return null;
   const { authority, path } = parts;
@@ -33,6 +33,8 @@ const KINDS: Readonly<Record<string, string>> = {
   grpc: "h2c",
   grpcs: "h2",
   fastcgi: "fastcgi",
+  uwsgi: "uwsgi",
+  scgi: "scgi",
 };
 const HTTP2_KINDS: typeof KINDS = { ...KINDS, http: "h2c", https: "h2" };
 
@@ -67,11 +69,16 @@ function withoutVariables(scope: Scope, url: string): string {
 }
 
 /** What addresses without a scheme are, by directive. */
-const DEFAULT_SCHEMES: Readonly<Record<string, string>> = { grpc_pass: "grpc://", fastcgi_pass: "fastcgi://" };
+const DEFAULT_SCHEMES: Readonly<Record<string, string>> = {
+  grpc_pass: "grpc://",
+  fastcgi_pass: "fastcgi://",
+  uwsgi_pass: "uwsgi://",
+  scgi_pass: "scgi://",
+};
 
 function socketOf(authority: string, kind: string): string {
   const socket = authority.replace(/:$/, "");
-  return kind === "fastcgi" ? `${kind}://${socket}` : socket;
+  return /^(fastcgi|uwsgi|scgi)$/.test(kind) ? `${kind}://${socket}` : socket;
 }
 
 /** An `upstream` block. */

@@ -304,15 +304,15 @@ server { listen 127.0.0.1:80; location / { allow 10.0.0.0/8; deny all; } }`;
   });
 
   test("what nginx runs is not sent as a file", () => {
-    const text = `server { listen 80; root ${import.meta.dir}; location / { } location ~ [.]x$ { uwsgi_pass 127.0.0.1:9; } }`;
+    const text = `server { listen 80; root ${import.meta.dir}; location / { } location ~ [.]x$ { memcached_pass 127.0.0.1:9; } }`;
     expect(routesOf("nginx", "nginx.conf", text)).toMatchObject([
       { type: "respond", regex: "[.]x\\n?$", status: 503 },
       { type: "static" },
     ]);
-    const refused = routesOf("nginx", "nginx.conf", text.replace("uwsgi_pass 127.0.0.1:9", "deny all"));
+    const refused = routesOf("nginx", "nginx.conf", text.replace("memcached_pass 127.0.0.1:9", "deny all"));
     expect(refused).toMatchObject([{ type: "respond", regex: "[.]x\\n?$", status: 403 }, { type: "static" }]);
     // No expression of a route looks around itself: more is refused.
-    const around = text.replace("[.]x$", "[.](?!x)").replace("uwsgi_pass 127.0.0.1:9", "deny all");
+    const around = text.replace("[.]x$", "[.](?!x)").replace("memcached_pass 127.0.0.1:9", "deny all");
     expect(routesOf("nginx", "nginx.conf", around)[0]).toMatchObject({ type: "respond", regex: "[.]", status: 403 });
     const unknown = "server { location / { if ($bad) { return 403; } return 200; } }";
     expect(routesOf("nginx", "nginx.conf", unknown)).toMatchObject([{ ip_rules: { deny: ["0.0.0.0/0", "::/0"] } }]);

@@ -42,8 +42,8 @@ const site = (inside: string): string => `server { listen 80; root ${ROOT}; ${in
 describe("names that something else answers are no files", () => {
   test.each([
     "proxy_pass http://h$arg_x:1;",
-    "uwsgi_pass h:1;",
-    "scgi_pass h:1;",
+    "uwsgi_pass suwsgi://h:1;",
+    "scgi_pass $h;",
     "memcached_pass h:1;",
     "perl x::y;",
     "js_content main.x;",
@@ -57,7 +57,7 @@ describe("names that something else answers are no files", () => {
   });
 
   test("below a folder, and by another letter case", () => {
-    const { routes } = converted(site("location /x/ { location ~* \\.Py$ { uwsgi_pass h:1; } }"));
+    const { routes } = converted(site("location /x/ { location ~* \\.Py$ { memcached_pass h:1; } }"));
     expect(routes).toContainEqual(expect.objectContaining({ prefix: "/x", regex: "(?i)\\.Py\\n?$", status: 503 }));
   });
 

@@ -191,3 +191,34 @@ describe("Caddy", () => {
     });
   });
 });
+
+describe("applications of nginx", () => {
+  const app = (inside: string): Route =>
+    routesOf("nginx", server(`location / { root ROOT/public; } location /app { ${inside} }`)).get(" /app")!;
+
+  test("uwsgi_pass and scgi_pass are targets, with their parameters", () => {
+    expect(
+      app(`include uwsgi_params; uwsgi_pass unix:/run/app.sock; uwsgi_param APP_ENV live; uwsgi_param PATH_INFO $document_uri;
+        uwsgi_modifier1 5; uwsgi_read_timeout 90s; proxy_set_header X-A b;`),
+    ).toMatchObject({
+      type: "upstream",
+      target: "uwsgi://unix:/run/app.sock",
+      strip_prefix: false,
+      uwsgi: { env: { APP_ENV: "live" }, modifier1: 5 },
+      timeouts: { response_header: "90s", idle: "90s" },
+    });
+    expect(app("scgi_pass 127.0.0.1:4000;")).toMatchObject({ target: "scgi://127.0.0.1:4000", strip_prefix: false });
+    expect(app("uwsgi_pass uwsgi://h:3031; proxy_set_header X-A b;").headers).toBeUndefined();
+  });
+
+  test.each([
+    "uwsgi_pass suwsgi://h:1;",
+    "uwsgi_pass $up;",
+    "scgi_pass h:1/x;",
+    "uwsgi_pass h:1; uwsgi_pass_request_headers off;",
+    "proxy_pass http://h:1; proxy_pass_request_headers off;",
+  ])("%s closes its route", (inside) => {
+    const route = app(inside);
+    expect(route.type === "respond" || route.ip_rules !== undefined).toBe(true);
+  });
+});

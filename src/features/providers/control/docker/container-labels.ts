@@ -221,10 +221,10 @@ export function containerUrl(
       cure: "set edge.port: it gets no requests",
     };
   const scheme = at.scheme.trim() || "http";
-  if (!/^(http|https|h2c|h2|fastcgi)$/.test(scheme))
+  if (!/^(http|https|h2c|h2|fastcgi|uwsgi|scgi)$/.test(scheme))
     return {
       label: "scheme",
-      reason: "expected http, https, h2c, h2 or fastcgi",
+      reason: "expected http, https, h2c, h2, fastcgi, uwsgi or scgi",
       cure: "set edge.scheme: it gets no requests",
     };
   return urlAt(scheme, address, port);
