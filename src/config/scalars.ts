@@ -193,7 +193,8 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<
         const meant = typeof value === "string" ? meantDuration(value) : "";
         return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
       }
-      if (ms < minMs) return new Wrong(`expected a duration longer than 0, found ${describe(value)}`);
+      const least = minMs > 1 ? `of ${formatDuration(minMs)} at least` : "longer than 0";
+      if (ms < minMs) return new Wrong(`expected a duration ${least}, found ${describe(value)}`);
       return ms <= maxMs ? ms : new Wrong(`expected a shorter duration, found ${describe(value)}`);
     },
     { is: "duration", min: minMs, max: maxMs },

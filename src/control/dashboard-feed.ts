@@ -20,6 +20,7 @@ import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
+import type { RoomKeeper } from "../features/waiting/control/room-keeper.ts";
 import type { BesideFiles } from "../loading/load-config.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { IncidentReader } from "../memory/incident-ring.ts";
@@ -61,6 +62,7 @@ interface DashboardPorts {
   readonly functions: Pick<Functions, "live">;
   readonly slos: Pick<SloBook, "standings">;
   readonly canaries: Pick<CanaryBook, "standings">;
+  readonly rooms: Pick<RoomKeeper, "standings">;
   readonly bans: Pick<BanService, "newest">;
   readonly outputs: Pick<LogOutputs, "failing">;
 }
@@ -85,6 +87,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     modules: () => from.functions.live(),
     objectives: () => from.slos.standings(),
     canaries: () => from.canaries.standings(),
+    rooms: () => from.rooms.standings(),
     bans: (count) => from.bans.newest(count),
     unserved: () => site.cluster.unserved,
     sources: () => sourcesOf(site.config.routes, site.beside.files()),

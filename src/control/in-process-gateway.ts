@@ -88,6 +88,7 @@ export class InProcessGateway {
       overload: createPressureNumbers(1),
       slos: [],
       canaries: [],
+      rooms: [],
       gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,

@@ -42,6 +42,7 @@ import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
 import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
+import { RoomKeeper } from "../features/waiting/control/room-keeper.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { hasTargetsOf, LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -111,20 +112,15 @@ export function makeServices(site: ThreadPorts) {
   });
   const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
   const bans = new BanService({ broadcast, event, state: site.state });
-  const { onBeat } = member.fleetPorts;
   const canaries: CanaryBook = new CanaryBook(config, pool.size, { event, state: site.state });
-  const beat: FleetPorts["onBeat"] = async (store, cluster) => {
-    await onBeat(store, cluster);
-    await bans.beat(store);
-    await canaries.beat(store);
-  };
-  const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beat });
+  const rooms = new RoomKeeper(config);
+  const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beats(member, bans, canaries) });
   const functions = new Functions(pool, fleet, site.threshold, event);
   const slos = new SloBook(config, pool.size);
   const watch = new WorkerWatch(pool.size, watchPorts(site));
   const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
   const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }), site.addresses);
-  const shown = { watch, nodes, certificates, cache, functions, slos, canaries, bans, outputs };
+  const shown = { watch, nodes, certificates, cache, functions, slos, canaries, rooms, bans, outputs };
   return {
     socket: new UnixSockets(),
     watch,
@@ -149,6 +145,7 @@ export function makeServices(site: ThreadPorts) {
     concurrency: new ConcurrencyLimits(config, pool.size),
     slos,
     canaries,
+    rooms,
     overload: new OverloadWatch(pool.size, { event }),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),
@@ -156,6 +153,16 @@ export function makeServices(site: ThreadPorts) {
     // The last: it sends lines that the others have logged.
     telemetry: new TelemetryExport(telemetryPorts(site)),
   } satisfies Readonly<Record<string, Service>>;
+}
+
+/** What each beat of the fleet does. */
+function beats(member: FleetMember, bans: BanService, canaries: CanaryBook): FleetPorts["onBeat"] {
+  const { onBeat } = member.fleetPorts;
+  return async (store, cluster) => {
+    await onBeat(store, cluster);
+    await bans.beat(store);
+    await canaries.beat(store);
+  };
 }
 
 function serviceFailures(event: WriteEvent): (upstream: string, reason: string) => void {

@@ -96,6 +96,7 @@ export const enum Fault {
   Misdirected,
   Maintenance,
   ConcurrencyLimit,
+  WaitingRoom,
   Overloaded,
   // The upstream's faults.
   UpstreamUnavailable,

@@ -152,6 +152,12 @@ export function subscriberOf(address: string): string {
   return isMappedV4(SCRATCH) ? SCRATCH.subarray(12).join(".") : SCRATCH.subarray(0, 8).toHex();
 }
 
+/** The network that a signed cookie is bound to: the /24 of an IPv4 address, the /64 of an IPv6 one; else the text itself. */
+export function networkAddress(address: string): string {
+  const subscriber = subscriberOf(address);
+  return subscriber.includes(".") ? subscriber.slice(0, subscriber.lastIndexOf(".")) : subscriber;
+}
+
 /**
  * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
  * @returns "" for what is no address

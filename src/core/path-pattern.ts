@@ -1,3 +1,10 @@
+/** Tells whether a canonical path is one of these, or begins like one that ends with `*`. */
+export function pathTest(paths: readonly string[]): (path: string) => boolean {
+  const exact = new Set(paths.filter((path) => !path.endsWith("*")));
+  const starts = paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
+  return (path) => exact.has(path) || starts.some((start) => path.startsWith(start));
+}
+
 /** What one segment of a path pattern takes. */
 export const enum SegmentKind {
   /** This text, percent-decoded. */

@@ -131,6 +131,7 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
     case Fault.NoHealthyTarget:
       return refusal(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
     case Fault.ConcurrencyLimit:
+    case Fault.WaitingRoom:
     case Fault.Overloaded:
       return refusal(status, [JSON_TYPE, SOON], jsonError(status, message));
     default:

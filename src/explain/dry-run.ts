@@ -257,7 +257,7 @@ export class DryRun {
       challenges: { answerTo: () => null },
       cacheStore,
       cookieKey: machineKey(),
-      under: pressurePorts(services, 0),
+      under: pressurePorts(services, 0, clock),
       reverse: { confirm: nothing }, // No name server is asked.
       ...{ functions: null, spans: null },
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),

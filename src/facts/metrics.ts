@@ -20,6 +20,7 @@ import { SLO_METRICS } from "../features/slo/metrics.ts";
 import { TELEMETRY_METRICS } from "../features/telemetry/metrics.ts";
 import { TLS_METRICS } from "../features/tls/metrics.ts";
 import { WAF_METRICS } from "../features/waf/metrics.ts";
+import { WAITING_METRICS } from "../features/waiting/metrics.ts";
 import { GATEWAY_METRICS } from "./gateway-metrics.ts";
 
 /** All metrics of `/metrics`, in the order in which they are shown within their group: a new one is a row of its owner, and what reads it. */
@@ -31,6 +32,7 @@ export const METRICS = {
   ...TELEMETRY_METRICS,
   ...LIMIT_METRICS,
   ...CONCURRENCY_METRICS,
+  ...WAITING_METRICS,
   ...SLO_METRICS,
   ...CANARY_METRICS,
   ...OVERLOAD_METRICS,

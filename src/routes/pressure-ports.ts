@@ -3,9 +3,11 @@ import { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import { SloCounts } from "../features/slo/slo-counts.ts";
+import type { Rooms } from "../features/waiting/rooms.ts";
 import { canaryKeys } from "./canary-routes.ts";
 import { type GateServices, makeGates } from "./concurrency-gates.ts";
 import { sloKeys } from "./slo-routes.ts";
+import { makeRooms } from "./waiting-rooms.ts";
 
 /** The parts of a worker for docs/pressure.md; they outlive configurations. */
 export interface PressurePorts {
@@ -17,14 +19,25 @@ export interface PressurePorts {
   readonly slos: SloCounts;
   /** Rollouts. */
   readonly canaries: CanaryCells;
+  /** Waiting rooms. */
+  readonly rooms: Rooms;
 }
 
-/** Makes them. @param worker its number */
-export function pressurePorts(services: GateServices, worker: number): PressurePorts {
+/**
+ * Makes them.
+ * @param worker its number
+ * @param clock which all threads share
+ */
+export function pressurePorts(
+  services: GateServices,
+  worker: number,
+  clock: { readonly nowMs: number },
+): PressurePorts {
   return {
     concurrency: makeGates(services, worker),
     pressure: new WorkerPressure(worker, TICK_MS),
     slos: new SloCounts(worker, sloKeys),
     canaries: new CanaryCells(worker, canaryKeys),
+    rooms: makeRooms(clock),
   };
 }

@@ -39,6 +39,7 @@ import { routeSecurityHeaders } from "../features/security/settings.ts";
 import { slo } from "../features/slo/settings.ts";
 import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
+import { waitingRoom } from "../features/waiting/settings.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
 import { type RouteSpot, routeSpot } from "./route-spot.ts";
@@ -108,6 +109,11 @@ const rows = {
     type: concurrency,
     absent: null,
     doc: "requests of the route at once, in all workers; the others wait or get 503",
+  },
+  waiting_room: {
+    type: waitingRoom,
+    absent: null,
+    doc: "visitors of the route at once, in all workers; the others wait on a page, in the order in which they came",
   },
   limit_rate: {
     type: size(0),
@@ -316,6 +322,7 @@ export function explainOptions(route: RouteOptions): object {
     ...(route.priority === "normal" ? {} : { priority: route.priority }),
     ...(route.slo === null ? {} : { slo: slo.write(route.slo) }),
     ...(route.concurrency === null ? {} : { concurrency: concurrency.write(route.concurrency) }),
+    ...(route.waitingRoom === null ? {} : { waiting_room: waitingRoom.show(route.waitingRoom) }),
     ...(route.limitRate === 0 ? {} : { limit_rate: route.limitRate }),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
     ...(route.accessLog === null ? {} : { access_log: routeAccessLog.write(route.accessLog) }),

@@ -176,6 +176,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "403",
     why: "After `rateLimit`, so that trying at tasks, the pages of tasks and questions to name servers are limited for each client, and before `auth`: a client that has not shown to be a browser guesses no passwords. After the rules of addresses and the firewall, whose 403 is final, and `maintenance`: no one is asked to work for a page that is not there. Before bodies and the cache, for the same reasons as `auth`.",
   },
+  waitingRoom: {
+    needs: "a [`waiting_room`](waiting-room.md)",
+    reads: "route, path, client's address, cookies of rooms, which it takes off",
+    sets: "the cookie of a visitor who is let in",
+    ends: "503",
+    why: "After `bots`, so that programs that must solve a task take no place before they have, and before `auth`: a visitor who waits costs no look-up of passwords and no call of a sign-in service.",
+  },
   auth: {
     needs: "`auth`",
     reads: "route, `Authorization`, cookies of sessions, which it takes off, the client's certificate",

@@ -36,6 +36,7 @@ import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { sloTap } from "../routes/slo-routes.ts";
+import { waitingPhase } from "../routes/waiting-rooms.ts";
 import { sitesIn } from "../settings/server-listeners.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { type AgentPolicy, agentPolicy } from "./client-policy.ts";
@@ -101,6 +102,8 @@ const DOWN = {
   rateLimit: ({ client }) => client.rateLimit,
   agents: ({ agents }) => agents && new AgentPhase(agents.rules),
   bots: ({ config, router, inputs, agents }) => botsPhase(config, router, inputs, agents),
+  waitingRoom: ({ config, router, inputs }) =>
+    waitingPhase(settingsByIndex(config, router.routes), inputs.under.rooms, inputs.services.clock, inputs.cookieKey),
   auth: ({ client }) => client.auth,
   userRateLimit: ({ client }) => client.userRateLimit,
   userShedding: (way) => sheddingPhase("userShedding", way),

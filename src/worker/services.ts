@@ -16,6 +16,7 @@ import type { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { SloCounts } from "../features/slo/slo-counts.ts";
 import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { Rooms } from "../features/waiting/rooms.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { LateFunctions } from "./late-functions.ts";
 import type { Purges } from "./purges.ts";
@@ -47,6 +48,7 @@ export interface GivenServices {
   readonly pressure: WorkerPressure;
   readonly slos: SloCounts;
   readonly canaries: CanaryCells;
+  readonly rooms: Rooms;
 }
 
 /**

@@ -312,7 +312,7 @@ export class Worker {
         certificates,
         functions,
         purges,
-        ...pressurePorts(services, this.start.index),
+        ...pressurePorts(services, this.start.index, this.sharedClock),
       },
     };
   }

@@ -55,6 +55,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.canary", "pressure.md#canaries"],
   ["routes.slo", "pressure.md#objectives"],
   ["routes.concurrency", "pressure.md#concurrency"],
+  ["routes.waiting_room", "waiting-room.md"],
   ["routes.targets.concurrency", "pressure.md#concurrency"],
   ["server.allowed_methods", "guards.md#policies-at-a-route"],
   ["server.listeners", "listeners.md"],

@@ -1,4 +1,5 @@
 import { NetworkSet } from "../../core/network-set.ts";
+import { pathTest } from "../../core/path-pattern.ts";
 import type { Phase, Route } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { AI_AGENT_NAMES } from "./agent-names.ts";
@@ -56,8 +57,6 @@ export function botPhase(
 }
 
 function rulesOf({ challenge, difficulty, ttlMs, allow, impostors, block }: RouteBots): BotRules {
-  const exact = new Set(allow.paths.filter((path) => !path.endsWith("*")));
-  const starts = allow.paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
   return {
     asksAll: challenge === "all",
     asksSuspicious: challenge === "suspicious",
@@ -68,6 +67,6 @@ function rulesOf({ challenge, difficulty, ttlMs, allow, impostors, block }: Rout
     blocked: anyOf(block.flatMap((part) => (part === AI_CRAWLERS ? AI_AGENT_NAMES : [part]))),
     agents: anyOf(allow.userAgents),
     networks: new NetworkSet(allow.cidr),
-    isOpen: (path) => exact.has(path) || starts.some((start) => path.startsWith(start)),
+    isOpen: pathTest(allow.paths),
   };
 }

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
+import { networkAddress } from "../../core/ip-address.ts";
 import { countedAddress } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -107,12 +107,9 @@ export class BotTokens {
   }
 }
 
-/** The network of a client: /24 of an IPv4 address, /64 of an IPv6 one. Of clients that a proxy does not name, the proxy's. */
+/** The network of a client; of clients that a proxy does not name, the proxy's. */
 export function networkOf(ex: Exchange): string {
-  const address = countedAddress(ex);
-  if (!address.includes(":")) return address.slice(0, Math.max(0, address.lastIndexOf(".")));
-  if (!parseAddress(address, octets)) return address;
-  return isMappedV4(octets) ? `${octets[12]}.${octets[13]}.${octets[14]}` : octets.subarray(0, 8).toString("hex");
+  return networkAddress(countedAddress(ex));
 }
 
 /** The bits before the first one that is set. */
@@ -152,5 +149,3 @@ const MAX_TOKEN_CHARS = 64;
 const CLOCK_SKEW_MS = 30_000;
 const PASSED: Standing = { is: "passed" };
 const NOTHING: Standing = { is: "refused", solution: "none" };
-/** One for all, since nothing waits in between. */
-const octets = Buffer.alloc(16);

@@ -24,6 +24,7 @@ import type {
   LiveObjective,
   LiveOrigins,
   LivePoint,
+  LiveRoom,
   LiveRow,
   LiveState,
   LiveTarget,
@@ -50,6 +51,7 @@ export interface FeedPorts {
   readonly modules: () => readonly LiveModule[];
   readonly objectives: () => readonly LiveObjective[];
   readonly canaries: () => readonly CanaryStanding[];
+  readonly rooms: () => readonly LiveRoom[];
   /** So many of the newest bans. */
   readonly bans: (count: number) => readonly LiveBan[];
   /** Objects of a cluster that are not served; absent: there is no cluster. */
@@ -298,6 +300,7 @@ export class LiveFeed implements ControlService<unknown> {
       certificates: this.certificates.slice(0, MAX_CERTIFICATES),
       modules: shownModules(modules),
       canaries: from.canaries().slice(0, MAX_LABELS),
+      rooms: from.rooms().slice(0, MAX_LABELS),
       ...unservedIn(from.unserved?.() ?? []),
       sources: from.sources(),
       objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),

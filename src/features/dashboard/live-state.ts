@@ -160,6 +160,19 @@ export interface LiveObjective {
   readonly burn: readonly number[];
 }
 
+/** A waiting room. docs/waiting-room.md */
+export interface LiveRoom {
+  readonly route: string;
+  /** Visitors that are in, and that may be. */
+  readonly active: number;
+  readonly limit: number;
+  /** Visitors that wait, and that may. */
+  readonly waiting: number;
+  readonly queue: number;
+  /** Visitors let in a second, lately. */
+  readonly rate: number;
+}
+
 /** Something that happened to the gateway: an event of the log. */
 export interface LiveChange {
   readonly at: number;
@@ -305,6 +318,8 @@ export interface LiveState {
   readonly modules: readonly LiveModule[];
   /** An older gateway does not say. */
   readonly canaries?: readonly CanaryStanding[];
+  /** An older gateway does not say. */
+  readonly rooms?: readonly LiveRoom[];
   /** Objects of a cluster that edge does not serve; absent without one. */
   readonly unserved?: readonly UnservedObject[];
   /** The fastest burning first. An older gateway does not say. */

@@ -85,6 +85,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     client_ip: (ex) => cut(ports.addresses.of(ex.clientIp), FIELD_CHARS.client_ip),
     country: (ex) => ex.country,
     asn: (ex) => String(ex.asn || ""),
+    waiting_room: (ex) => (ex.fault === Fault.WaitingRoom && ex.detail !== "" ? Number(ex.detail) : null),
     "agent.name": (ex) => cut(ex.agentName, FIELD_CHARS.label),
     method: ({ request }) => cut(request.methodText(), FIELD_CHARS.method),
     host: ({ request }) => cut(request.authority(), FIELD_CHARS.host),

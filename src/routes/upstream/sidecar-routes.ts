@@ -124,6 +124,7 @@ const NO_FURTHER_PARTS = {
   uwsgi: null,
   scgi: null,
   concurrency: null,
+  waitingRoom: null,
   priority: "normal",
   limitRate: 0,
   slo: null,

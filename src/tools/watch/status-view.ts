@@ -7,6 +7,7 @@ import type {
   LiveModule,
   LiveObjective,
   LivePoint,
+  LiveRoom,
   LiveState,
   LiveVerdict,
 } from "../../features/dashboard/live-state.ts";
@@ -33,6 +34,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...upstreams(state, width, paints),
     ...modules(state, width, paints),
     ...canaries(state, width, paints),
+    ...rooms(state, width, paints),
     ...unserved(state, width, paints),
     ...objectives(state, width, paints),
     ...rest(state, width, paints),
@@ -239,6 +241,19 @@ function canaries({ canaries: all = [] }: LiveState, width: number, paints: Pain
     { title: "OLD", width: 7, rank: 1, cell: (one) => shareOf(one.old_errors, one.old_requests) },
     { title: "P99", width: 8, rank: 1, cell: (one) => durationText(one.p99_ms ?? undefined) },
     { title: "OLD", width: 8, rank: 2, cell: (one) => durationText(one.old_p99_ms ?? undefined) },
+  ];
+  const shown = all.slice(0, MAX_ROWS);
+  return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+}
+
+function rooms({ rooms: all = [] }: LiveState, width: number, paints: Paints): string[] {
+  if (all.length === 0) return [];
+  const columns: Column<LiveRoom>[] = [
+    { title: `WAITING ROOMS (${all.length})`, width: 0, rank: 0, cell: ({ route }) => route },
+    { title: "IN", width: 9, rank: 0, cell: ({ active }) => numberText(active) },
+    { title: "OF", width: 9, rank: 0, cell: ({ limit }) => numberText(limit) },
+    { title: "WAITING", width: 9, rank: 0, cell: ({ waiting }) => numberText(waiting) },
+    { title: "IN/MIN", width: 8, rank: 1, cell: ({ rate }) => numberText(Math.round(rate * 60)) },
   ];
   const shown = all.slice(0, MAX_ROWS);
   return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];

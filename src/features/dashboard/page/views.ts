@@ -31,6 +31,7 @@ import { byId, h, say, set } from "./dom.ts";
 import { ago, clock, plain, sentence } from "./format.ts";
 import { ROUTE_FILTER, showRequests, TARGET_FILTER } from "./log-tail.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
+import { RoomView } from "./room-view.ts";
 import { LiveTable, type PageColumn, textCell } from "./table.ts";
 
 /** The sections below the charts. */
@@ -65,6 +66,7 @@ export class Views {
   private readonly filter = byId<HTMLInputElement>("route-filter");
   private readonly cache = new CacheView();
   private readonly bans = new BanView();
+  private readonly rooms = new RoomView();
 
   constructor(model: Model) {
     this.model = model;
@@ -131,6 +133,7 @@ export class Views {
     this.showModules(state);
     this.showCanaries(state);
     this.showSources(state);
+    this.rooms.show(state);
     this.showObjectives(state);
     this.showAttacks(state);
     this.timeline.show(state.changes);

@@ -28,6 +28,7 @@ function setUp(targets: LiveState["targets"] = []) {
     modules: () => [],
     objectives: () => [],
     canaries: () => [],
+    rooms: () => [],
     bans: () => [],
     sources: () => ({ counts: {}, losers: [], loserCount: 0 }),
     exclusionOf: () => "",
