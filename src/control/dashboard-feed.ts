@@ -20,7 +20,7 @@ import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
-import type { RoomKeeper } from "../features/waiting/control/room-keeper.ts";
+import type { RoomOwner } from "../features/waiting/control/room-owner.ts";
 import type { BesideFiles } from "../loading/load-config.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { IncidentReader } from "../memory/incident-ring.ts";
@@ -62,7 +62,7 @@ interface DashboardPorts {
   readonly functions: Pick<Functions, "live">;
   readonly slos: Pick<SloBook, "standings">;
   readonly canaries: Pick<CanaryBook, "standings">;
-  readonly rooms: Pick<RoomKeeper, "standings">;
+  readonly rooms: Pick<RoomOwner, "standings">;
   readonly bans: Pick<BanService, "newest">;
   readonly outputs: Pick<LogOutputs, "failing">;
 }

@@ -42,7 +42,7 @@ import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
 import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
-import { RoomKeeper } from "../features/waiting/control/room-keeper.ts";
+import { RoomOwner } from "../features/waiting/control/room-owner.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { hasTargetsOf, LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -113,7 +113,7 @@ export function makeServices(site: ThreadPorts) {
   const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
   const bans = new BanService({ broadcast, event, state: site.state });
   const canaries: CanaryBook = new CanaryBook(config, pool.size, { event, state: site.state });
-  const rooms = new RoomKeeper(config);
+  const rooms = new RoomOwner(config);
   const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beats(member, bans, canaries) });
   const functions = new Functions(pool, fleet, site.threshold, event);
   const slos = new SloBook(config, pool.size);

@@ -488,7 +488,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.WaitingRoom]: limit("waiting_room", 503, "this site is full, and you are in its queue", {
     close: false,
     cause: "As many visitors as `waiting_room` lets in are in, and this one waits for its turn.",
-    cure: "If the origin has room, raise `active`; `gateway_waiting_room_waiting` counts those that wait.",
+    cure: "If the origin has room, raise `active`; `gateway_waiting_room_waiting` counts visitors that wait.",
     page: "waiting-room.md",
   }),
   [Fault.Overloaded]: limit("overloaded", 503, "the server is overloaded, try again later", {

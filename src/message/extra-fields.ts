@@ -35,6 +35,14 @@ export class ExtraFields {
   }
 }
 
+/** The fields that give a cookie. A cache on the way must not give one client's cookie to others: the response is marked as this client's. RFC 9111 §5.2.2.7 */
+export function cookieFields(cookie: string): ExtraFields {
+  return new ExtraFields([
+    ["Set-Cookie", cookie],
+    ["Cache-Control", "private"],
+  ]);
+}
+
 /** A block of these fields. */
 export function blockOf(fields: readonly (readonly [name: string, value: string])[]): HeaderBlock {
   const block = new HeaderBlock();

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Exchange } from "../../message/exchange.ts";
-import { ExtraFields } from "../../message/extra-fields.ts";
+import { cookieFields, type ExtraFields } from "../../message/extra-fields.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import type { AnswerMark } from "../../message/target.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
@@ -34,7 +34,7 @@ export class StickyCookie implements AnswerMark {
       const value = createHmac("sha256", key).update(`${label}\n${earlier}`).digest("base64url").slice(0, VALUE_CHARS);
       this.targets.set(value, target);
       const cookie = `${name}=${value}${attributes}`;
-      this.marks.set(target, { clear: fieldsOf(cookie), secure: fieldsOf(`${cookie}; Secure`) });
+      this.marks.set(target, { clear: cookieFields(cookie), secure: cookieFields(`${cookie}; Secure`) });
     }
   }
 
@@ -66,14 +66,6 @@ export class StickyCookie implements AnswerMark {
 interface Mark {
   readonly clear: ExtraFields;
   readonly secure: ExtraFields;
-}
-
-/** A cache on the way must not give one client's cookie to others: the response is marked as this client's. RFC 9111 §5.2.2.7 */
-function fieldsOf(cookie: string): ExtraFields {
-  return new ExtraFields([
-    ["Set-Cookie", cookie],
-    ["Cache-Control", "private"],
-  ]);
 }
 
 /** Keeps clients at the target that their cookie names, for as long as it may be used; the others take their turn. */

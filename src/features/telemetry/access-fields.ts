@@ -42,7 +42,7 @@ const FURTHER = {
   "http2.fingerprint": "How the client began its HTTP/2 connection (docs/fingerprints.md); else null.",
   "agent.name": "The agent that has signed the request, by `server.agents`; null without one.",
   waiting_room:
-    "The turn of a visitor whom a `waiting_room` asks to wait; null for one that is in, or that got no place in the queue.",
+    "The turn of a visitor whom a `waiting_room` asks to wait; null if it is in, or got no place in the queue.",
   asn: "The number of the client's network, by `server.geo`; null if unknown.",
 } as const;
 

@@ -4,7 +4,7 @@ import { errorBody } from "../../core/status.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What a visitor that is not in gets to know. */
-export interface WaitingFacts {
+interface WaitingFacts {
   readonly cause: "waiting" | "full" | "address";
   /** Its turn in the queue, from 1 on; 0 without one. */
   readonly turn: number;

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { subscriberOf } from "../../core/ip-address.ts";
 import { countedAddress } from "../../message/client-peer.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { ExtraFields } from "../../message/extra-fields.ts";
+import { cookieFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
@@ -23,7 +23,7 @@ export interface RouteRoom {
 /** Seconds between two requests of a page that waits. */
 const MIN_REFRESH = 5;
 const MAX_REFRESH = 30;
-/** A page asks so often, at least, before its visitor counts as one that has left. */
+/** A page asks so often, at least, before its visitor counts as gone. */
 const ASKS = 3;
 
 /** `waiting_room`: lets in as many visitors as the room holds; the others wait in the order in which they came. docs/waiting-room.md */
@@ -98,14 +98,6 @@ function refuse(ex: Exchange, room: Room, standing: Exclude<RoomStanding, { is: 
     sends: request.method !== Method.Get && request.method !== Method.Head,
   };
   ex.sink.fixed(ex, waitingResponse(facts, !request.upgrade && prefersHtml(request.headers)));
-}
-
-/** A cache on the way must not give one client's cookie to others. RFC 9111 §5.2.2.7 */
-function cookieFields(cookie: string): ExtraFields {
-  return new ExtraFields([
-    ["Set-Cookie", cookie],
-    ["Cache-Control", "private"],
-  ]);
 }
 
 /** Any number but 0. */

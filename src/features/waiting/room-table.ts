@@ -1,6 +1,6 @@
 /** Numbers before the parts of a table. */
 const enum At {
-  /** Tickets that were given out, and those that have been called or given up: those between wait. */
+  /** Tickets that were given out, and those called or given up; the others wait. */
   Tail = 0,
   Head,
   /** Places that were taken off the list of free ones, and put on it. */
@@ -10,7 +10,7 @@ const enum At {
   Waiting,
   WaitingThen,
   TailThen,
-  /** Visitors that are let in, in a thousand seconds. */
+  /** Visitors let in, in a thousand seconds. */
   Rate,
   /** The first of the counters of RoomCount. */
   Counts,
@@ -64,7 +64,7 @@ export type RoomStanding =
 
 /**
  * The visitors of a waiting room, in memory that all workers share. Workers let visitors in while there are free places and no queue, and give out tickets;
- * the control thread alone frees places, calls those that wait, first come first served, and counts their turns (`sweep`). Each step is one
+ * the control thread alone frees places, calls waiting visitors, first come first served, and counts their turns (`sweep`). Each step is one
  * atomic operation, so that nothing is locked, and what a worker has written stays if it ends. docs/waiting-room.md
  */
 export class RoomTable {
@@ -170,7 +170,7 @@ export class RoomTable {
     return { is: "waiting", ticket, turn };
   }
 
-  /** Frees the places of visitors that have left, calls those that wait, and counts their turns. The control thread alone calls it. */
+  /** Frees the places of visitors that have left, calls waiting visitors, and counts their turns. The control thread alone calls it. */
   sweep(now: number, bounds: RoomBounds): void {
     for (let place = 0; place < this.capacity; place++) {
       const at = this.placeAt(place);

@@ -59,7 +59,7 @@ export const waitingRoom = block(
   },
 );
 
-export type WaitingRoomConfig = ConfigOf<typeof waitingRoom>;
+type WaitingRoomConfig = ConfigOf<typeof waitingRoom>;
 
 /** How many visitors one address may have in a room. */
 export function shareOfAddress({ perAddress, active }: WaitingRoomConfig): number {

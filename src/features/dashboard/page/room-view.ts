@@ -23,7 +23,7 @@ export class RoomView {
     if (rooms.length === 0) return;
     this.table.show(rooms);
     const waiting = rooms.reduce((sum, room) => sum + room.waiting, 0);
-    say(byId("rooms-say"), waiting === 0 ? "Nobody waits." : `${counted(waiting, "visitor")} waiting.`);
+    say(byId("rooms-say"), waiting === 0 ? "No visitor waits." : `${counted(waiting, "visitor")} waiting.`);
   }
 }
 

@@ -29,8 +29,8 @@ interface KeptRoom {
   readonly pace: { admitted: number; rate: number; atMs: number };
 }
 
-/** Keeps the waiting rooms: it frees places, calls those that wait, and counts. docs/waiting-room.md */
-export class RoomKeeper implements ControlService<RuntimeConfig> {
+/** Keeps the waiting rooms: it frees places, calls waiting visitors, and counts. docs/waiting-room.md */
+export class RoomOwner implements ControlService<RuntimeConfig> {
   private rooms: ReadonlyMap<string, KeptRoom> = new Map();
   private timer: ReturnType<typeof setInterval> | null = null;
 
