@@ -16,7 +16,7 @@ const enum At {
   Counts,
 }
 
-/** What is counted of visitors. */
+/** Counts of visitors. */
 export const enum RoomCount {
   Admitted = 0,
   Queued,
@@ -65,7 +65,7 @@ export type RoomStanding =
 /**
  * The visitors of a waiting room, in memory that all workers share. Workers let visitors in while there are free places and no queue, and give out tickets;
  * the control thread alone frees places, calls waiting visitors, first come first served, and counts their turns (`sweep`). Each step is one
- * atomic operation, so that nothing is locked, and what a worker has written stays if it ends. docs/waiting-room.md
+ * atomic operation, so that nothing is locked, and the tickets of a worker stay if it ends. docs/waiting-room.md
  */
 export class RoomTable {
   readonly buffer: SharedArrayBuffer;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   createRoomTable,
+  type RoomBounds,
   RoomCount,
   type RoomStanding,
   RoomTable,
@@ -13,78 +14,100 @@ interface Guest {
   lastAt: number;
 }
 
+/** A table of some size, two workers that use it, and the visitors as they must be. */
+class Crowd {
+  readonly bounds: RoomBounds;
+  readonly waiting: Guest[] = [];
+  readonly inside: Guest[] = [];
+  readonly owner: RoomTable;
+  now = 100;
+  tag = 0;
+  private views: RoomTable[];
+  private readonly random: SeededRandom;
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+    const [active, queue] = [1 + this.pick(9), this.pick(20)];
+    this.bounds = { active, queue, session: 4, patience: 3, perAddress: 6 };
+    this.owner = createRoomTable({ active, queue });
+    this.views = [this.view(), this.view()];
+  }
+
+  step(): void {
+    const view = this.views[this.pick(2)]!;
+    const what = this.pick(10);
+    if (what < 3) this.enter(view);
+    else if (what < 7 && this.waiting.length > 0) this.poll(view, this.waiting[this.pick(this.waiting.length)]!);
+    else if (what === 7 && this.inside.length > 0) this.goOn(view, this.inside[this.pick(this.inside.length)]!);
+    else if (what === 8) this.now++;
+    else this.owner.sweep(this.now, this.bounds);
+    // A worker that ends leaves nothing behind, and another one sees the same.
+    if (this.pick(50) === 0) this.views = [this.view(), this.views[0]!];
+    expect(this.owner.active).toBeLessThanOrEqual(this.bounds.active);
+    expect(this.owner.waiting).toBeLessThanOrEqual(this.bounds.queue);
+  }
+
+  /** Where a waiting visitor stands; it has asked. */
+  ask(view: RoomTable, guest: Guest): RoomStanding | null {
+    const found = view.standing((guest.standing as { ticket: number }).ticket, guest.tag, this.now, this.bounds);
+    if (found !== null) guest.lastAt = this.now;
+    return found;
+  }
+
+  private enter(view: RoomTable): void {
+    const { bounds, now, waiting } = this;
+    const guest: Guest = { tag: ++this.tag, standing: { is: "refused", cause: "full" }, lastAt: now };
+    guest.standing = view.enter(guest.tag, this.pick(1000), now, bounds);
+    if (guest.standing.is === "waiting") waiting.push(guest);
+    else if (guest.standing.is === "in") {
+      // It has not passed a visitor who waits.
+      expect(waiting.filter((one) => this.ask(view, one)?.is === "waiting")).toEqual([]);
+      this.inside.push(guest);
+    }
+  }
+
+  private poll(view: RoomTable, guest: Guest): void {
+    const before = guest.lastAt;
+    const found = this.ask(view, guest);
+    if (found?.is === "waiting") return;
+    this.waiting.splice(this.waiting.indexOf(guest), 1);
+    if (found !== null) this.inside.push({ ...guest, standing: found });
+    else expect(before + this.bounds.patience).toBeLessThanOrEqual(this.now);
+  }
+
+  private goOn(view: RoomTable, guest: Guest): void {
+    const isIn = view.isIn((guest.standing as { place: number }).place, guest.tag, this.now, this.bounds);
+    expect(isIn).toBe(guest.lastAt + this.bounds.session >= this.now);
+    if (isIn) guest.lastAt = this.now;
+    else this.inside.splice(this.inside.indexOf(guest), 1);
+  }
+
+  private view(): RoomTable {
+    const { active, queue } = this.bounds;
+    return new RoomTable(this.owner.buffer, { active, queue });
+  }
+
+  private pick(count: number): number {
+    return this.random.integer(0, count - 1);
+  }
+}
+
 test("whatever visitors do: never one too many, the first to come is the first to come in, and nothing is lost", () => {
   for (let seed = 1; seed <= 30; seed++) {
-    const random = new SeededRandom(seed);
-    const pick = (count: number) => random.integer(0, count - 1);
-    const bounds = { active: 1 + pick(9), queue: pick(20), session: 4, patience: 3, perAddress: 6 };
-    const size = { active: bounds.active, queue: bounds.queue };
-    const owner = createRoomTable(size);
-    let views = [new RoomTable(owner.buffer, size), new RoomTable(owner.buffer, size)];
-    const waiting: Guest[] = [];
-    const inside: Guest[] = [];
-    let [now, tag] = [100, 0];
-    for (let step = 0; step < 600; step++) {
-      const view = views[pick(2)]!;
-      const what = pick(10);
-      if (what < 3) {
-        const standing = view.enter(++tag, pick(1000), now, bounds);
-        if (standing.is === "in") {
-          // Nobody comes in before those who wait.
-          const passed = waiting.filter((guest) => {
-            const { ticket } = guest.standing as { ticket: number };
-            const found = view.standing(ticket, guest.tag, now, bounds);
-            if (found !== null) guest.lastAt = now;
-            return found?.is === "waiting";
-          });
-          expect(passed).toEqual([]);
-          inside.push({ tag, standing, lastAt: now });
-        } else if (standing.is === "waiting") waiting.push({ tag, standing, lastAt: now });
-        else if (standing.cause === "full")
-          expect(view.waiting).toBeGreaterThanOrEqual(Math.min(bounds.queue, waiting.length));
-      } else if (what < 7 && waiting.length > 0) {
-        const guest = waiting[pick(waiting.length)]!;
-        const { ticket } = guest.standing as { ticket: number };
-        const found = view.standing(ticket, guest.tag, now, bounds);
-        if (found === null || found.is === "in") {
-          const at = waiting.indexOf(guest);
-          waiting.splice(at, 1);
-          // Who came before has come in, or has not asked for too long.
-          if (found !== null) inside.push({ ...guest, standing: found, lastAt: now });
-          else expect(guest.lastAt + bounds.patience).toBeLessThan(now + 1);
-        } else {
-          guest.lastAt = now;
-          guest.standing = found;
-        }
-      } else if (what === 7 && inside.length > 0) {
-        const guest = inside[pick(inside.length)]!;
-        const { place } = guest.standing as { place: number };
-        const isIn = view.isIn(place, guest.tag, now, bounds);
-        expect(isIn).toBe(guest.lastAt + bounds.session >= now);
-        if (isIn) guest.lastAt = now;
-        else inside.splice(inside.indexOf(guest), 1);
-      } else if (what === 8) now++;
-      else owner.sweep(now, bounds);
-      // A worker that ends leaves nothing behind, and another one sees the same.
-      if (pick(50) === 0) views = [new RoomTable(owner.buffer, size), views[0]!];
-      expect(owner.active).toBeLessThanOrEqual(bounds.active);
-      expect(owner.waiting).toBeLessThanOrEqual(bounds.queue);
-    }
+    const crowd = new Crowd(seed);
+    for (let step = 0; step < 600; step++) crowd.step();
+    const { owner, bounds, waiting } = crowd;
     // Turns are in the order of tickets, without a gap.
-    for (const guest of waiting)
-      guest.standing = views[0]!.standing((guest.standing as { ticket: number }).ticket, guest.tag, now, bounds)!;
-    owner.sweep(now, bounds);
-    const turns = waiting.flatMap(({ tag: who, standing }) => {
-      const found = standing?.is === "waiting" ? owner.standing(standing.ticket, who, now, bounds) : null;
-      return found?.is === "waiting" ? [found.turn] : [];
-    });
-    expect(turns).toEqual(turns.map((_, i) => i + 1));
+    for (const guest of waiting) crowd.ask(owner, guest);
+    owner.sweep(crowd.now, bounds);
+    const turns = waiting.map((guest) => crowd.ask(owner, guest)).filter((one) => one?.is === "waiting");
+    expect(turns.map((one) => (one as { turn: number }).turn)).toEqual(turns.map((_, i) => i + 1));
     // All of them leave: every place is free again, and no address has any.
-    now += 60;
-    owner.sweep(now, bounds);
+    crowd.now += 60;
+    owner.sweep(crowd.now, bounds);
     expect([owner.active, owner.waiting]).toEqual([0, 0]);
-    for (let i = 0; i < bounds.perAddress && i < bounds.active; i++)
-      expect(owner.enter(++tag, 5, now, bounds)).toMatchObject({ is: "in" });
+    for (let i = 0; i < Math.min(bounds.perAddress, bounds.active); i++)
+      expect(owner.enter(++crowd.tag, 5, crowd.now, bounds)).toMatchObject({ is: "in" });
   }
 });
 
