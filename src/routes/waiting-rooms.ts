@@ -36,7 +36,7 @@ export function makeRooms(clock: { readonly nowMs: number }): Rooms {
  * The phase of waiting rooms; null if no route has any.
  * @param routes by their numbers; null for those of the gateway's own
  * @param clock milliseconds since the epoch
- * @param cookieKey what signs cookies where the configuration has no secret
+ * @param cookieKey signs cookies if the configuration has no secret
  */
 export function waitingPhase(
   routes: readonly (RouteConfig | null)[],

@@ -179,7 +179,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
   waitingRoom: {
     needs: "a [`waiting_room`](waiting-room.md)",
     reads: "route, path, client's address, cookies of rooms, which it takes off",
-    sets: "the cookie of a visitor who is let in",
+    sets: "the cookie of a visitor who comes in",
     ends: "503",
     why: "After `bots`, so that programs that must solve a task take no place before they have, and before `auth`: a visitor who waits costs no look-up of passwords and no call of a sign-in service.",
   },

@@ -111,7 +111,7 @@ test("so many visitors are in, the others wait in the order in which they came, 
   const posted = await mine.ask("/shop/", "POST");
   expect([posted.fields.get("refresh"), posted.text.includes("reload this page")]).toEqual([null, true]);
 
-  // Room for one more: the first of the queue is let in, and the others move up. Then the table itself becomes larger.
+  // Room for one more: the first of the queue comes in, and the others move up. Then the table itself becomes larger.
   for (const [active, turns] of [
     [3, [0, 0, 0, 1, 2]],
     [200, [0, 0, 0, 0, 0]],
@@ -169,7 +169,7 @@ test("cookies count where they were given, and one address has its share", async
     cookie: `${(await gateway.once(request("GET /crowd", ["X-Forwarded-For: 192.0.2.9"]))).fields.get("set-cookie")!.split("=")[0]}=${value}`,
   }).ask();
   expect(elsewhere.fields.get("set-cookie")).not.toBeNull();
-  // Four cookies of one name are looked at, and the valid one among them counts.
+  // The valid one of four cookies of one name counts.
   const among = `${name}=a; ${name}=b; ${name}=${value}`;
   expect(await Object.assign(new Visitor("/other/", "192.0.2.200"), { cookie: among }).turn()).toBe(0);
   // A ticket that is shown again is the same ticket.
@@ -223,7 +223,7 @@ test("three workers let in no visitor too many", async () => {
       new Visitor("/crowd/", `10.2.${i}.1`).ask().then(({ status, text }) => [status, text]),
     ),
   );
-  // One place was taken before.
+  // One visitor was there before.
   expect(all.filter(([status]) => status === 200).length).toBe(39);
   const places = all.flatMap(([status, text]) => (status === 503 ? [JSON.parse(String(text)).place] : []));
   expect(places.filter((place) => place !== undefined).length).toBe(30);

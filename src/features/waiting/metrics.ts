@@ -14,7 +14,7 @@ export const WAITING_METRICS = {
   },
   gateway_waiting_room_waiting: {
     kind: "gauge",
-    help: "Visitors that wait to be let in, by route.",
+    help: "Visitors that wait, by route.",
     labels: ["route"],
     group: GROUP,
     title: "Visitors that wait",

@@ -7,7 +7,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 
-/** What a cookie says of its visitor. */
+/** A visitor by its cookie. */
 export interface Visitor {
   /** Who it is: any number but 0. */
   readonly tag: number;
@@ -18,7 +18,7 @@ export interface Visitor {
   readonly issued: number;
 }
 
-/** Cookies of one name that are looked at: another site of the domain may have set further ones. */
+/** Cookies of one name that edge reads: another site of the domain may have set further ones. */
 const MAX_TRIED = 4;
 const MAX_CHARS = 80;
 /** 132 bits. */
@@ -28,7 +28,7 @@ const NAME_START = "edge_room_";
 const CLOCK_SKEW_SECONDS = 30;
 
 /**
- * The cookies of one room: signed texts that say who a visitor is, and where it stands. They are worth something in this room, and to the client's network, alone:
+ * The cookies of one room: signed texts that name a visitor and its place. They are worth something in this room, and to the client's network, alone:
  * a copy in another network is none, and a copy in the same is the same visitor. docs/waiting-room.md#cookies
  */
 export class RoomCookies {

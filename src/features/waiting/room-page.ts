@@ -3,12 +3,12 @@ import { escapeHtml } from "../../core/printable.ts";
 import { errorBody } from "../../core/status.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
-/** What a visitor that is not in gets to know. */
+/** Facts for a visitor who waits. */
 interface WaitingFacts {
   readonly cause: "waiting" | "full" | "address";
   /** Its turn in the queue, from 1 on; 0 without one. */
   readonly turn: number;
-  /** Until it may be let in. */
+  /** Until its turn may come. */
   readonly waitSeconds: number;
   /** After which it asks again. */
   readonly refreshSeconds: number;
@@ -96,7 +96,7 @@ const PAGE_START = `<!DOCTYPE html>
 </head>
 <body>
 <main>
-<h1>You will be let in soon</h1>
+<h1>You are in line</h1>
 `;
 
 /** Allows the page its own style, and nothing else. */

@@ -3,7 +3,7 @@ const enum At {
   /** Tickets that were given out, and those called or given up; the others wait. */
   Tail = 0,
   Head,
-  /** Places that were taken off the list of free ones, and put on it. */
+  /** Places that left the list of free ones, and that came back. */
   Taken,
   Freed,
   /** Visitors that wait, and who waited when the queue was last walked through, with the ticket that was next then. */
@@ -48,7 +48,7 @@ export interface RoomSize {
   readonly queue: number;
 }
 
-/** What a room allows; it may change while its table stays. */
+/** The bounds of a room; they may change while its table stays. */
 export interface RoomBounds extends RoomSize {
   /** Seconds. */
   readonly session: number;
@@ -56,7 +56,7 @@ export interface RoomBounds extends RoomSize {
   readonly perAddress: number;
 }
 
-/** Where a visitor is: in, at its turn in the queue, or not known. */
+/** A visitor is in, has its turn in the queue, or gets none. */
 export type RoomStanding =
   | { readonly is: "in"; readonly place: number }
   | { readonly is: "waiting"; readonly ticket: number; readonly turn: number }
@@ -159,7 +159,7 @@ export class RoomTable {
     return true;
   }
 
-  /** Where the holder of a ticket is, and notes that it has asked; null if the ticket counts no more. */
+  /** Finds the holder of a ticket, and notes that it has asked; null if the ticket counts no more. */
   standing(ticket: number, tag: number, now: number, bounds: RoomBounds): RoomStanding | null {
     const { numbers } = this;
     const at = this.ticketAt(ticket);
@@ -181,7 +181,7 @@ export class RoomTable {
     this.countTurns(now, bounds);
   }
 
-  /** Notes how many visitors were let in lately. @param share of a second */
+  /** Notes how many visitors came in lately. @param share of a second */
   noteRate(perSecond: number): void {
     Atomics.store(this.numbers, At.Rate, Math.round(Math.min(perSecond, 1e6) * 1000));
   }

@@ -48,7 +48,7 @@ export class Room {
     this.addresses = new BucketKey(...secret);
   }
 
-  /** Where a visitor stands; null if it is not known here, or has left. */
+  /** Finds a visitor; null if it is not known here, or has left. */
   find({ tag, isIn, number }: Visitor): RoomStanding | null {
     const { table, bounds, now } = this;
     if (!isIn) return table.standing(number, tag, now, bounds);
@@ -62,7 +62,7 @@ export class Room {
     return this.table.enter(tag, this.addresses.low, this.now, this.bounds, returns);
   }
 
-  /** Until a turn comes, in seconds: by how many were let in lately, else by how long visits may last. */
+  /** Until a turn comes, in seconds: by how many came in lately, else by how long visits may last. */
   waitOf(turn: number): number {
     const { rate } = this.table;
     const { active, session } = this.bounds;

@@ -47,7 +47,7 @@ class Crowd {
     expect(this.owner.waiting).toBeLessThanOrEqual(this.bounds.queue);
   }
 
-  /** Where a waiting visitor stands; it has asked. */
+  /** Lets a waiting visitor ask. */
   ask(view: RoomTable, guest: Guest): RoomStanding | null {
     const found = view.standing((guest.standing as { ticket: number }).ticket, guest.tag, this.now, this.bounds);
     if (found !== null) guest.lastAt = this.now;
