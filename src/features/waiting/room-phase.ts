@@ -77,7 +77,7 @@ function isExempt(ex: Exchange, { isOpen }: RouteRoom): boolean {
   // Browsers send no cookies with it. Fetch §4.8
   if (request.method === Method.Options && request.headers.find(HeaderId.AccessControlRequestMethod) >= 0) return true;
   const path = routedPath(request, ex.canonicalPath);
-  // An origin that decodes more than once might find another path in what is still encoded.
+  // An origin that decodes more than once might find another path.
   return !path.includes("%") && isOpen(path);
 }
 

@@ -74,7 +74,7 @@ telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
   maintenance: {allow: [10.0.0.0/8]}
   bots: {enabled: false}
   concurrency: {limit: 5}
-  waiting_room: 5
+  waiting_room: {active: 5}
   limit_rate: 1MiB
 - {type: respond, path: /exact, body: x}
 `,
