@@ -12,8 +12,9 @@ import { FileConfigurations } from "../features/history/control/file-configurati
 import { StateFolder } from "../features/history/control/state-folder.ts";
 import { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import { ApiRoutes } from "../features/providers/control/api-routes.ts";
-import { DockerSource } from "../features/providers/control/docker/docker-provider.ts";
-import { DockerRoutes, type TraefikReader } from "../features/providers/control/docker/docker-routes.ts";
+import type { TraefikReader } from "../features/providers/control/labels/label-routes.ts";
+import type { AnyLiveSource } from "../features/providers/control/live/live-source.ts";
+import { liveSources } from "../features/providers/control/live/live-sources.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
 import { RepeatedLoad } from "../loading/repeated-load.ts";
@@ -169,14 +170,14 @@ export async function serveGateway(
       : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
   const folder = dirname(resolve(cwd, stateOf ?? "config.yaml"));
   const api = new ApiRoutes(state, folder);
-  const docker = new DockerSource(new DockerRoutes(folder, readTraefik), state);
-  files.others = () => [...api.files(), ...docker.routes.files()];
+  const live = liveSources(folder, readTraefik, state);
+  files.others = () => [...api.files(), ...live.flatMap((source) => source.files())];
   const cluster = new ClusterLists();
   files.sources = cluster;
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
   const read = await firstLoad(serving, kept, io);
   if (read === null) return ExitCode.Failure;
-  const loaded = await withContainers(read, docker, kept);
+  const loaded = await withLiveRoutes(read, live, kept);
   const onTerminal = isTerminal(STDOUT) && serving.logFormat !== "json";
   const hasColor = mayColor(process.env);
   const control = new Control({
@@ -191,7 +192,7 @@ export async function serveGateway(
     },
     apiRoutes: api,
     cluster,
-    docker,
+    live,
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     files: kept,
@@ -216,17 +217,18 @@ const readTraefik: TraefikReader = (containers, around) => {
   return traefikRoutes(containers, around);
 };
 
-/** The first configuration with the routes of containers, as far as the engine says them in time. */
-async function withContainers<T extends { readonly config: RuntimeConfig }>(
+/** The first configuration with the routes of sources that change by themselves, as far as they say them in time. */
+async function withLiveRoutes<T extends { readonly config: RuntimeConfig }>(
   read: T,
-  docker: DockerSource,
+  live: readonly AnyLiveSource[],
   files: FileConfigurations | null,
 ): Promise<T & { readonly isPlaced: boolean }> {
   const plain = { ...read, isPlaced: false };
-  if (read.config.providers.docker === null || files === null) return plain;
-  await docker.use(read.config);
-  docker.read();
-  if (docker.routes.files().length === 0) return plain;
+  const sources = live.filter((source) => source.isOn(read.config));
+  if (sources.length === 0 || files === null) return plain;
+  await Promise.all(sources.map((source) => source.use(read.config)));
+  for (const source of sources) source.read();
+  if (sources.every((source) => source.files().length === 0)) return plain;
   const again = files.again();
   return again.ok ? { ...read, config: again.config, isPlaced: true } : plain;
 }

@@ -18,7 +18,7 @@ import type { FileConfigurations } from "../features/history/control/file-config
 import type { StateFolder } from "../features/history/control/state-folder.ts";
 import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import type { ApiRoutes } from "../features/providers/control/api-routes.ts";
-import type { DockerSource } from "../features/providers/control/docker/docker-provider.ts";
+import type { AnyLiveSource } from "../features/providers/control/live/live-source.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -101,8 +101,8 @@ export interface ControlOptions {
   readonly apiRoutes: ApiRoutes;
   /** The lists that a cluster gives. */
   readonly cluster: ClusterLists;
-  /** Containers, which have routes. */
-  readonly docker: DockerSource;
+  /** Sources of routes that change by themselves. */
+  readonly live: readonly AnyLiveSource[];
   /** Secrets whose files were gone at the last reload: their last values stay. */
   readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
@@ -213,8 +213,8 @@ export class Control implements PoolListener, ThreadPorts {
     return this.options.beside;
   }
 
-  get docker(): DockerSource {
-    return this.options.docker;
+  get liveSources(): readonly AnyLiveSource[] {
+    return this.options.live;
   }
 
   readonly broadcast = (message: ToWorker): void => this.pool.broadcast(message);

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { formatFault } from "../config/config-fault.ts";
+import { plainLine } from "../core/printable.ts";
 import { SECRET_VALUES } from "../core/secret-values.ts";
 import { VERSION } from "../core/version.ts";
 import type { BanService } from "../features/bans/control/ban-service.ts";
@@ -15,6 +16,7 @@ import type {
 } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
+import type { AnyLiveSource } from "../features/providers/control/live/live-source.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
 import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -51,6 +53,7 @@ interface GatewayPorts {
   readonly operations: Operations;
   readonly cluster: Pick<ClusterLists, "unserved">;
   readonly beside: BesidePorts;
+  readonly liveSources: readonly AnyLiveSource[];
 }
 
 /** The parts that have something to tell there. */
@@ -90,7 +93,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     rooms: () => from.rooms.standings(),
     bans: (count) => from.bans.newest(count),
     unserved: () => site.cluster.unserved,
-    sources: () => sourcesOf(site.config.routes, site.beside.files()),
+    sources: () => ({ ...sourcesOf(site.config.routes, site.beside.files()), away: awayOf(site.liveSources) }),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };
@@ -112,6 +115,14 @@ function sourcesOf(routes: RuntimeConfig["routes"], { shadowed, left }: BesideFi
   );
   const all = [...lists, ...losers];
   return { counts, losers: all.slice(0, MAX_LOSERS), loserCount: all.length };
+}
+
+function awayOf(sources: readonly AnyLiveSource[]): NonNullable<LiveOrigins["away"]> {
+  return sources.flatMap(({ source, place, failure }) =>
+    failure === ""
+      ? []
+      : [{ source, name: place, error: SECRET_VALUES.masked(plainLine(failure)).slice(0, MAX_FAULT) }],
+  );
 }
 
 const MAX_LOSERS = 50;

@@ -12,6 +12,7 @@ import {
   MAX_API_CHARS,
   MAX_API_ROUTES,
 } from "../features/providers/control/api-routes.ts";
+import { textFault } from "../features/providers/control/route-text.ts";
 import { routeAsJson, withWeights } from "../features/providers/control/route-weights.ts";
 import { followed, type RouteStore } from "../features/providers/control/shared-routes.ts";
 import { behaviourDifference } from "../loading/behaviour-difference.ts";
@@ -238,16 +239,6 @@ export class RouteCalls {
   }
 }
 
-/** Why a text is no route that edge reads: a few seconds of reading would hold the control thread. */
-function textFault(text: string): string {
-  if (text.includes("\ufffd")) return "the body is no UTF-8, or has the character U+FFFD";
-  let marks = 0;
-  for (const _ of text.matchAll(/[:,\n]/g))
-    if (++marks > MAX_MARKS)
-      return `one route of more than ${MAX_MARKS} colons, commas and line ends: put it into routes.yaml`;
-  return "";
-}
-
 /** Whether the conditions of the call hold. RFC 9110 §13.1 */
 function mayChange({ ifMatch, ifNoneMatch }: RouteCall, before: ApiRoute | null): boolean {
   if (ifMatch !== "" && !names(ifMatch, before)) return false;
@@ -269,4 +260,3 @@ const AWAY = "the store of the fleet is away, and routes of the API are the same
 const MAX_TRIES = 10;
 /** So many faults the log shows. */
 const MAX_FAULTS = 10;
-const MAX_MARKS = 50_000;

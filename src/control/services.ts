@@ -26,11 +26,8 @@ import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.
 import { type KubernetesPorts, KubernetesSource } from "../features/kubernetes/control/kubernetes-source.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
 import { OverloadWatch } from "../features/overload/control/overload-watch.ts";
-import {
-  type DockerPorts,
-  DockerProvider,
-  type DockerSource,
-} from "../features/providers/control/docker/docker-provider.ts";
+import { type LivePorts, LiveProviders } from "../features/providers/control/live/live-providers.ts";
+import type { AnyLiveSource } from "../features/providers/control/live/live-source.ts";
 import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
 import { SloBook } from "../features/slo/control/slo-book.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
@@ -77,7 +74,7 @@ export interface ThreadPorts {
   readonly cluster: ClusterLists;
   readonly routeCalls: RouteCalls;
   readonly state: StateFolder;
-  readonly docker: DockerSource;
+  readonly liveSources: readonly AnyLiveSource[];
   readonly events: GatewayLog;
   readonly event: WriteEvent;
   /** The listening sockets of each worker. */
@@ -133,7 +130,7 @@ export function makeServices(site: ThreadPorts) {
     member,
     providers: new RouteProviders(providerPorts(site)),
     kubernetes: new KubernetesSource(kubernetesPorts(site)),
-    docker: new DockerProvider(site.docker, dockerPorts(site, nodes)),
+    liveProviders: new LiveProviders(site.liveSources, livePorts(site, nodes)),
     // Before acme, which puts its own among them.
     certificates,
     geo: new GeoDatabases({ broadcast, event }),
@@ -203,8 +200,10 @@ function providerPorts(site: ThreadPorts): ProviderPorts {
   return {
     beside: () => site.beside.files(),
     reload: () => site.reloads.take(() => site.beside.read()),
-    shownFault: (one, fault) =>
-      one.source === "docker" ? site.docker.routes.shownFault(one.name, fault) : formatFault(fault),
+    shownFault: ({ source, name }, fault) => {
+      const live = site.liveSources.find((one) => one.source === source);
+      return live === undefined ? formatFault(fault) : live.lists.shownFault(name, fault);
+    },
     event: site.event,
   };
 }
@@ -221,7 +220,7 @@ function kubernetesPorts({ cluster, beside, reloads, event }: ThreadPorts): Kube
   };
 }
 
-function dockerPorts(site: ThreadPorts, nodes: NodeRegistry): DockerPorts {
+function livePorts(site: ThreadPorts, nodes: NodeRegistry): LivePorts {
   const { reload, event } = providerPorts(site);
   return { reload, event, withhold: (urls) => nodes.withhold(urls) };
 }

@@ -103,7 +103,7 @@ export function besideRoutes(
     const { stamp = "" } = file;
     const untouched = isReused ? (memory?.untouched(path, stamp) ?? null) : null;
     if (untouched !== null) return { file, part: untouched, left: null };
-    const text = readConfigText(file.file);
+    const text = textOf(file);
     const known = isReused && typeof text === "string" ? (memory?.unchanged(path, text) ?? null) : null;
     const part = known ?? read(file, text);
     if (part.log.faults.length === 0) {
@@ -116,4 +116,8 @@ export function besideRoutes(
     const isKept = kept !== null && kept.log.faults.length === 0;
     return { file, part: isKept ? kept : null, left: { ...part.origin, faults: part.log.faults, isKept } };
   });
+}
+
+function textOf({ file, fault }: RouteFile): string | ConfigFault {
+  return fault === undefined ? readConfigText(file) : { file: file.name, line: 0, col: 0, path: "", message: fault };
 }

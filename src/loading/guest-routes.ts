@@ -1,4 +1,5 @@
 import type { RouteConfig } from "../routes/route-config.ts";
+import type { RouteSource } from "../routes/route-source.ts";
 import type { BesideRoutes } from "./beside-routes.ts";
 import type { JoinedRoutes, RoutePart } from "./joined-routes.ts";
 
@@ -23,19 +24,25 @@ export function noteGuests(
   for (const [i, route] of routes.entries()) {
     const { part, index } = places[i]!;
     if (!guests.has(part)) continue;
-    const fault = guestFault(route, owners, isHostFirst);
+    const fault = guestFault(route, owners, isHostFirst, part.origin.source);
     if (fault !== "") part.log.fault([...part.base, index, "host"], fault);
   }
 }
 
-function guestFault({ hosts }: RouteConfig, owners: ReadonlyMap<string, string>, isHostFirst: boolean): string {
+function guestFault(
+  { hosts }: RouteConfig,
+  owners: ReadonlyMap<string, string>,
+  isHostFirst: boolean,
+  source: RouteSource,
+): string {
+  const guest = source === "docker" ? "container" : source === "etcd" ? "route" : "service";
   for (const host of hosts) {
     const taken = widerNames(host).find((name) => owners.has(name));
     if (taken !== undefined)
-      return `${host} belongs to ${owners.get(taken)}, which has routes for ${taken}: give the container another host, or set providers.docker.trusted`;
+      return `${host} belongs to ${owners.get(taken)}, which has routes for ${taken}: give the ${guest} another host, or set providers.${source}.trusted`;
   }
   if (!isHostFirst && (hosts.length === 0 || hosts.some((host) => host.startsWith("*."))))
-    return "with server.route_order: path_first a container needs a host of its own, without a wildcard";
+    return `with server.route_order: path_first a ${guest} needs a host of its own, without a wildcard`;
   return "";
 }
 

@@ -18,6 +18,7 @@ import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
 import { isBelow } from "../core/folder-path.ts";
 import { series } from "../core/number-text.ts";
+import { isObject } from "../core/value-kind.ts";
 import { checkAutoDomains } from "../features/acme/orders.ts";
 import { noteListFaults } from "../features/lists/list-notes.ts";
 import { readMapList } from "../features/maps/map-list.ts";
@@ -26,6 +27,7 @@ import { checkWafRules } from "../features/waf/settings.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { RouteSchemas } from "../routes/route-schema.ts";
+import type { RouteSource } from "../routes/route-source.ts";
 import { type RouteTest, routeTests } from "../routes/route-tests.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
@@ -454,9 +456,9 @@ function partOf(
       : source === "kubernetes"
         ? asItIs(file.name, JSON.parse(text))
         : sourceOf(file, text, known);
-  const yaml = source === "api" ? listOfOne(read) : read;
+  const yaml = source === "api" || (source === "etcd" && isOneRoute(read.value)) ? listOfOne(read) : read;
   const log = new FaultLog(yaml);
-  const fileCure = isConfined ? FILE_CURES[source === "docker" ? "docker" : "api"] : "";
+  const fileCure = isConfined ? (source === "api" ? API_FILES : `which takes providers.${source}.trusted`) : "";
   const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, { ...shares, fileCure });
   if (isConfined) checkSockets(entries, base, log, fileCure);
   if (maps.length > 0) log.fault(["maps"], "stand in routes.yaml alone, for the routes of all files");
@@ -465,7 +467,7 @@ function partOf(
     if (stream !== null && source !== "kubernetes")
       log.fault([...base, i], `a stream (${stream.type}) stands in routes.yaml alone`);
   });
-  if (hosts !== null) checkBounds(entries, hosts, base, log);
+  if (hosts !== null) checkBounds(entries, hosts, base, { log, source });
   const routes = entries.routes.map((route) => (route === null ? null : { ...route, source }));
   return { origin, entries: { ...entries, routes }, base, log };
 }
@@ -477,10 +479,13 @@ function checkSockets({ routes }: PlacedEntries, base: KeyPath, log: FaultLog, c
       log.fault([...base, i], noFile(cure));
 }
 
-const FILE_CURES = {
-  api: "which takes an operator with internal_api.token, a user of internal_api.auth, or internal_api.socket",
-  docker: "which takes providers.docker.trusted",
-} as const;
+const API_FILES =
+  "which takes an operator with internal_api.token, a user of internal_api.auth, or internal_api.socket";
+
+/** Whether a text is a route by itself, not a list of them. */
+function isOneRoute(value: unknown): boolean {
+  return isObject(value) && !("routes" in value);
+}
 
 /** A text with one route as a list. */
 function listOfOne(yaml: YamlSource): YamlSource {
@@ -504,8 +509,13 @@ function listOfOne(yaml: YamlSource): YamlSource {
 }
 
 /** A file that is bounded to hosts takes no other. docs/providers.md#one-file-for-each-team */
-function checkBounds({ routes }: PlacedEntries, bounds: readonly string[], base: KeyPath, log: FaultLog): void {
-  const allowed = `this file may have routes for ${series(bounds)} alone (providers.directory.hosts)`;
+function checkBounds(
+  { routes }: PlacedEntries,
+  bounds: readonly string[],
+  base: KeyPath,
+  { log, source }: { readonly log: FaultLog; readonly source: RouteSource },
+): void {
+  const allowed = `${source === "directory" ? "this file" : "it"} may have routes for ${series(bounds)} alone (providers.${source}.hosts)`;
   for (const [i, route] of routes.entries()) {
     if (route === null) continue;
     if (route.hosts.length === 0) log.fault([...base, i], `${allowed}: add host`);
@@ -534,8 +544,9 @@ function noteUnserved(
   log: FaultLog,
 ): void {
   // A sidecar and a transcoder have their routes in config.yaml.
-  const { directory, docker } = main.providers;
-  const hasLists = hasRoutesFile || directory.path !== "" || docker !== null;
+  const { directory, docker, consul, nomad, etcd } = main.providers;
+  const hasLive = [docker, consul, nomad, etcd].some((source) => source !== null);
+  const hasLists = hasRoutesFile || directory.path !== "" || hasLive;
   if (configFile !== null && !hasLists && !main.sidecar.enabled && !main.transcoder.enabled) {
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");
   }

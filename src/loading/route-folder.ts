@@ -9,6 +9,8 @@ import type { RouteSource } from "../routes/route-source.ts";
 export interface RouteFile {
   readonly source: RouteSource;
   readonly file: FoundFile;
+  /** Why its source does not give its text; absent if it does. */
+  readonly fault?: string;
   /** Tells the file as it is from as it was; absent or "" if only reading it does. */
   readonly stamp?: string;
   /** The hosts that its routes may have; null for all. */
@@ -127,9 +129,16 @@ function boundOf(
   bounds: ReadonlyMap<string, readonly string[]>,
   unbound: Set<string>,
 ): readonly string[] | null {
-  const names = [shown, ...foldersOf(shown)];
-  for (const name of names) unbound.delete(name);
-  const nearest = names.find((name) => bounds.has(name));
+  for (const name of [shown, ...foldersOf(shown)]) unbound.delete(name);
+  return hostsOfNearest(shown, bounds);
+}
+
+/** The hosts of a name, or of the nearest folder above it, that has any; null if none has. */
+export function hostsOfNearest(
+  shown: string,
+  bounds: ReadonlyMap<string, readonly string[]>,
+): readonly string[] | null {
+  const nearest = [shown, ...foldersOf(shown)].find((name) => bounds.has(name));
   return nearest === undefined ? null : bounds.get(nearest)!;
 }
 

@@ -1,7 +1,17 @@
 /**
  * Sources of routes, in the order that decides between two of the same host, path and match. docs/providers.md#which-route-wins
  */
-const ROUTE_SOURCES = ["file", "directory", "api", "docker", "kubernetes", "remote"] as const;
+const ROUTE_SOURCES = [
+  "file",
+  "directory",
+  "api",
+  "etcd",
+  "docker",
+  "consul",
+  "nomad",
+  "kubernetes",
+  "remote",
+] as const;
 
 export type RouteSource = (typeof ROUTE_SOURCES)[number];
 

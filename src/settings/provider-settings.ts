@@ -1,6 +1,6 @@
 import { block } from "../config/row.ts";
 import { kubernetes } from "../features/kubernetes/settings.ts";
-import { directory, docker } from "../features/providers/settings.ts";
+import { consul, directory, docker, etcd, nomad } from "../features/providers/settings.ts";
 
 /** `providers`: sources of routes beside routes.yaml. docs/providers.md */
 export const providers = block({
@@ -18,6 +18,24 @@ export const providers = block({
       trusted: false,
     },
     doc: "containers of Docker or Podman, by their labels; off without this section",
+  },
+  consul: {
+    type: consul,
+    absent: null,
+    example: { endpoint: "https://127.0.0.1:8501", token: "${CONSUL_TOKEN}" },
+    doc: "services of Consul, by their tags; off without this section",
+  },
+  nomad: {
+    type: nomad,
+    absent: null,
+    example: { endpoint: "https://127.0.0.1:4646", token: "${NOMAD_TOKEN}" },
+    doc: "services of Nomad, by their tags; off without this section",
+  },
+  etcd: {
+    type: etcd,
+    absent: null,
+    example: { endpoints: ["https://10.0.0.5:2379"], prefix: "/edge/routes/" },
+    doc: "values of keys of etcd; off without this section",
   },
   kubernetes: { type: kubernetes, doc: "Gateways, routes and Ingresses of a cluster" },
 });

@@ -78,7 +78,7 @@ test("a refused change is 422 with the faults of edge check, and changes nothing
     ["7", "expected a route"],
     ["type: tcp\nlisten: 127.0.0.1:1\ntarget: tcp://127.0.0.1:1\n", "stands in routes.yaml alone"],
     ["routes: []\n", "good:1:1"],
-    ["type: respond\nprefix: /x\nbody: \ufffd\n", "the body is no UTF-8"],
+    ["type: respond\nprefix: /x\nbody: \ufffd\n", "the text is no UTF-8"],
     [`{${Array.from({ length: 25_001 }, (_, i) => `"k${i}":1`).join(",")}}`, "more than 50000 colons"],
   ];
   for (const [body, fault] of wrong)

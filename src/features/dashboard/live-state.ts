@@ -285,6 +285,8 @@ export interface LiveLoser {
 /** Where routes come from. docs/providers.md */
 export interface LiveOrigins {
   readonly counts: Readonly<Record<string, number>>;
+  /** Sources that cannot be reached: their last good routes serve. An older gateway does not say. */
+  readonly away?: readonly { readonly source: string; readonly name: string; readonly error: string }[];
   /** The first of `loserCount`. */
   readonly losers: readonly LiveLoser[];
   readonly loserCount: number;

@@ -14,7 +14,7 @@ import { THRESHOLDS } from "./thresholds.ts";
 /** What the verdict goes by: all targets, modules and certificates, not only those that an event has room for. */
 type JudgedState = Pick<
   LiveState,
-  "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "objectives" | "certificates"
+  "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "objectives" | "certificates" | "sources"
 >;
 
 /**
@@ -32,6 +32,7 @@ export function verdict(state: JudgedState, past: readonly LivePoint[]): LiveVer
     ...errors,
     ...ofObjectives(state),
     ...ofCertificates(state),
+    ...ofSources(state),
     ...ofOperation(state),
   ];
   const findings = [...found.filter(({ isBad }) => isBad), ...found.filter(({ isBad }) => !isBad)];
@@ -200,6 +201,13 @@ export function gradeOfBurn({ burn, windowMs }: Pick<LiveObjective, "burn" | "wi
   const slow = (THRESHOLDS.budgetOfSixHours.value * windowMs) / (6 * HOUR_MS);
   if (now > fast && hour > fast) return "bad";
   return hour > slow && long > slow ? "warn" : "none";
+}
+
+/** Routes that may be older than their source. */
+function ofSources({ sources }: JudgedState): LiveFinding[] {
+  return (sources?.away ?? []).map(({ source, name, error }) =>
+    note("changes", `${source} (${name}) is away, its last good routes serve: ${error}`),
+  );
 }
 
 function ofCertificates({ at, certificates }: JudgedState): LiveFinding[] {

@@ -1,7 +1,7 @@
 import { flagField, numberField, optional, textField, texts } from "../../core/event-row.ts";
 
-const SOURCE = textField("the kind of source: directory, api, docker, kubernetes");
-const NAME = textField("the file, the name or the container");
+const SOURCE = textField("the kind of source: directory, api, etcd, docker, consul, nomad, kubernetes");
+const NAME = textField("the file, the key, the name, the container or the service");
 
 /** What sources of routes write to the log. Each line is written once, until something of it changes. docs/providers.md */
 export const PROVIDER_EVENTS = {
@@ -22,12 +22,12 @@ export const PROVIDER_EVENTS = {
     meaning:
       "A source of routes cannot be reached, or does not give its routes. Its last good routes serve, and edge tries again.",
     advice:
-      "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource? Of containers: does the engine run, and may edge read its socket?",
+      "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource? Of containers: does the engine run, and may edge read its socket? Of Consul, Nomad and etcd: is the endpoint right, and may the token or user read?",
     fields: {
       source: SOURCE,
       name: textField("its endpoint, or the resource"),
       error: textField("why"),
-      kept: numberField("how many containers or objects still serve"),
+      kept: numberField("how many containers, instances, keys or objects still serve"),
     },
   },
   route_shadowed: {
@@ -46,13 +46,14 @@ export const PROVIDER_EVENTS = {
   },
   label_ignored: {
     level: "warn",
-    meaning: "A label of a container is not carried over. With `route`, its whole route is left out.",
+    meaning:
+      "A label of a container, or a tag of a service, is not carried over. With `route`, its whole route is left out.",
     advice:
       "Do what `cure` says, or take the label away. docs/providers.md#labels-of-traefik lists what edge carries over.",
     fields: {
       source: SOURCE,
-      container: textField("its name"),
-      label: textField("the label"),
+      container: textField("the name of the container or service"),
+      label: textField("the label or tag"),
       reason: textField("why it does not count"),
       cure: textField("what to do"),
       route: optional(textField("the route that is left out")),
@@ -61,6 +62,10 @@ export const PROVIDER_EVENTS = {
   provider_available: {
     meaning: "A source of routes that was away is back, and edge has its changes of the meantime.",
     advice: "Nothing.",
-    fields: { source: SOURCE, name: textField("its endpoint"), containers: numberField("with routes") },
+    fields: {
+      source: SOURCE,
+      name: textField("its endpoint"),
+      containers: numberField("containers, instances or keys with routes"),
+    },
   },
 } as const;

@@ -1,8 +1,9 @@
 import { hostPattern } from "../../config/host-kinds.ts";
-import { list, pairs, resolved } from "../../config/piece.ts";
-import { block, type ConfigOf } from "../../config/row.ts";
-import { flag, folderName, text, textLike, word } from "../../config/scalars.ts";
+import { list, pairs, resolved, type Spot } from "../../config/piece.ts";
+import { block, type ConfigOf, type Rows, type Values } from "../../config/row.ts";
+import { fileName, flag, folderName, secret, text, textLike, word } from "../../config/scalars.ts";
 import { socketPath } from "../../config/socket-kinds.ts";
+import { checkBothOrNeither } from "../../config/tls-settings.ts";
 
 /** `providers.directory`. docs/providers.md#directory */
 export const directory = block(
@@ -38,25 +39,18 @@ const endpoint = resolved(
     /^unix:/i.test(value) ? `unix:${socketPath(value.replace(/^unix:(\/\/(?=\/))?/i, ""), spot)}` : value.toLowerCase(),
 );
 
-/** `providers.docker`. docs/providers.md#docker-and-podman */
-export const docker = block(
-  {
-    endpoint: {
-      type: endpoint,
-      default: "unix:/var/run/docker.sock",
-      doc: "the engine's socket, Podman's too; or tcp://127.0.0.1:2375. edge only reads",
-    },
-    exposed_by_default: { type: flag(), default: false, doc: "true: containers without edge.enable have routes, too" },
-    network: {
-      type: text("the name of a network"),
-      default: "",
-      example: "web",
-      doc: "the network whose addresses are the targets; the container's first by default",
+/** The keys of all sources of labels. @param of the owners of labels */
+const labelRows = (of: string) =>
+  ({
+    exposed_by_default: {
+      type: flag(),
+      default: false,
+      doc: `true: ${of} without edge.enable have routes, too`,
     },
     default_host: {
       type: text("a host name with {name}"),
       default: "{name}.localhost",
-      doc: "the host of routes that name none; {name} is the container's",
+      doc: "the host of routes that name none; {name} is the container's or the service's name",
     },
     labels: {
       type: list(word("edge", "traefik"), "kinds of labels", true),
@@ -66,21 +60,180 @@ export const docker = block(
     constraints: {
       type: list(textLike(/^[^=\s]+=.*$/, "label=value"), "label=value", true),
       example: ["com.example.stage=production"],
-      doc: "labels that containers must have, all of them",
+      doc: `labels that ${of} must have, all of them`,
     },
     trusted: {
       type: flag(),
       default: false,
-      doc: "true: labels may name files, sockets, variables, modules and hosts of other sources",
+      doc: "true: labels may do what operators may",
     },
+  }) as const satisfies Rows;
+
+function checkDefaultHost({ default_host: host }: { readonly default_host: string }, { log, path }: Spot): void {
+  if (!host.includes("{name}")) log.fault([...path, "default_host"], "needs {name}: they would share it");
+}
+
+/** `providers.docker`. docs/providers.md#docker-and-podman */
+export const docker = block(
+  {
+    endpoint: {
+      type: endpoint,
+      default: "unix:/var/run/docker.sock",
+      doc: "the engine's socket, Podman's too; or tcp://127.0.0.1:2375. edge only reads",
+    },
+    network: {
+      type: text("the name of a network"),
+      default: "",
+      example: "web",
+      doc: "the network whose addresses are the targets; the container's first by default",
+    },
+    ...labelRows("containers"),
+  },
+  { shorthand: "endpoint", check: checkDefaultHost },
+);
+
+/** The server of a store or catalog. A password in the address would stand in every log. */
+const storeUrl = () =>
+  textLike(/^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?\/?$/i, "an address such as https://10.0.0.5:8501");
+
+const tlsFiles = {
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./ca.pem",
+    doc: "verifies the store; the system's roots by default",
+  },
+  // Resolved, these two are `clientCertificate`, whose files are "" if there is none.
+  cert_file: { type: fileName(), default: "", field: "", example: "./client.pem", doc: "edge's certificate, in PEM" },
+  key_file: { type: fileName(), default: "", field: "", example: "./client-key.pem", doc: "the key of cert_file" },
+} as const satisfies Rows;
+
+/** How a store is reached over TLS, and as whom. */
+const storeTls = block(tlsFiles, {
+  check: ({ cert_file, key_file }, spot) => checkBothOrNeither(cert_file, key_file, spot),
+  finish: (_, { ca_file, cert_file, key_file }, { path, files }) => ({
+    caFile: files.bundle([...path, "ca_file"], ca_file),
+    clientCertificate: files.pair([...path, "cert_file"], cert_file, [...path, "key_file"], key_file),
+  }),
+  list: ({ clientCertificate: { certFile, keyFile } }, lines) => ({ ...lines, cert_file: certFile, key_file: keyFile }),
+});
+
+const tlsRow = { tls: { type: storeTls, doc: "for https://" } } as const satisfies Rows;
+
+const boundRow = (of: string, example: Readonly<Record<string, readonly string[]>>) =>
+  ({
+    hosts: {
+      type: pairs(list(hostPattern(), "host names"), "name: [host]"),
+      example,
+      doc: `${of} whose routes may have these hosts alone; "*" is for all others`,
+    },
+  }) as const satisfies Rows;
+
+interface StoreValues {
+  readonly tls: Values<typeof tlsFiles>;
+}
+
+function checkStore(
+  { tls: { ca_file, cert_file } }: StoreValues,
+  urls: readonly string[],
+  secrets: readonly string[],
+  { log, path }: Spot,
+): void {
+  const isClear = urls.some((url) => /^http:/i.test(url));
+  if (isClear && ca_file + cert_file !== "") log.warn([...path, "tls"], "has no effect with http://");
+  const isFar = urls.some((url) => /^http:\/\/(?!localhost|127\.|\[::1\])/i.test(url));
+  for (const key of isFar ? secrets : [])
+    log.warn([...path, key], "goes over the network in clear text: use https://, or take care of the network");
+}
+
+/** `providers.consul`. docs/providers.md#consul */
+export const consul = block(
+  {
+    endpoint: { type: storeUrl(), default: "http://127.0.0.1:8500", doc: "an agent or a server of Consul" },
+    token: { type: secret("a token"), default: "", example: "${CONSUL_TOKEN}", doc: "with service:read and node:read" },
+    datacenter: {
+      type: text("the name of a datacenter"),
+      default: "",
+      example: "dc1",
+      doc: "by default that of the agent",
+    },
+    namespace: {
+      type: text("the name of a namespace"),
+      default: "",
+      example: "shop",
+      doc: "of Consul Enterprise",
+    },
+    ...labelRows("services"),
+    ...boundRow("services", { shop: ["shop.example"] }),
+    ...tlsRow,
   },
   {
     shorthand: "endpoint",
-    check({ default_host: host }, { log, path }) {
-      if (!host.includes("{name}")) log.fault([...path, "default_host"], "needs {name}: containers would share it");
+    check(values, spot) {
+      checkDefaultHost(values, spot);
+      checkStore(values, [values.endpoint], values.token === "" ? [] : ["token"], spot);
     },
   },
 );
 
+/** `providers.nomad`. docs/providers.md#nomad */
+export const nomad = block(
+  {
+    endpoint: { type: storeUrl(), default: "http://127.0.0.1:4646", doc: "an agent or a server of Nomad" },
+    token: { type: secret("a token"), default: "", example: "${NOMAD_TOKEN}", doc: "with read-job in the namespace" },
+    namespace: {
+      type: text("the name of a namespace"),
+      default: "default",
+      example: "shop",
+      doc: '"*" for all that the token may read',
+    },
+    region: { type: text("the name of a region"), default: "", example: "europe", doc: "by default that of the agent" },
+    ...labelRows("services"),
+    ...boundRow("services", { shop: ["shop.example"] }),
+    ...tlsRow,
+  },
+  {
+    shorthand: "endpoint",
+    check(values, spot) {
+      checkDefaultHost(values, spot);
+      checkStore(values, [values.endpoint], values.token === "" ? [] : ["token"], spot);
+    },
+  },
+);
+
+/** `providers.etcd`. docs/providers.md#etcd */
+export const etcd = block(
+  {
+    endpoints: {
+      type: list(storeUrl(), "addresses", true),
+      example: ["https://10.0.0.5:2379", "https://10.0.0.6:2379"],
+      doc: "members of one cluster: edge asks the next if one does not answer. By default http://127.0.0.1:2379",
+    },
+    prefix: {
+      type: textLike(/^\/?[^\0\s]{1,512}$/, "a prefix of keys such as /edge/routes/"),
+      default: "/edge/routes/",
+      doc: "the value of each key below it is a route, or a list of routes",
+    },
+    user: { type: text("the name of a user"), default: "", example: "edge", doc: "who may read the prefix" },
+    password: { type: secret("a password"), default: "", example: "${ETCD_PASSWORD}", doc: "of the user" },
+    trusted: { type: flag(), default: false, doc: "true: routes may do what operators may" },
+    ...boundRow("keys and folders of keys", { "team-a": ["*.a.example"] }),
+    ...tlsRow,
+  },
+  {
+    shorthand: "endpoints",
+    check(values, spot) {
+      const { user, password } = values;
+      if ((user === "") !== (password === ""))
+        spot.log.fault([...spot.path, user === "" ? "user" : "password"], "user and password belong together");
+      checkStore(values, values.endpoints, password === "" ? [] : ["password"], spot);
+    },
+  },
+);
+
+export type ConsulConfig = ConfigOf<typeof consul>;
+export type NomadConfig = ConfigOf<typeof nomad>;
+export type EtcdConfig = ConfigOf<typeof etcd>;
 export type DirectoryConfig = ConfigOf<typeof directory>;
 export type DockerConfig = ConfigOf<typeof docker>;
+export type StoreTlsConfig = ConfigOf<typeof storeTls>;

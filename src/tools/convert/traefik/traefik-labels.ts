@@ -35,6 +35,8 @@ interface Surroundings {
   readonly redirectsHttps: boolean;
   /** Whether labels may name servers. */
   readonly isTrusted: boolean;
+  /** How names of this source end: `@docker`. */
+  readonly provider: string;
 }
 
 interface Fault {
@@ -65,7 +67,7 @@ interface Part {
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** Makes routes of the labels of containers, as Traefik's provider for Docker reads them. docs/providers.md#labels-of-traefik */
+/** Makes routes of the labels of containers or services, as Traefik's providers read them. docs/providers.md#labels-of-traefik */
 export function traefikRoutes(
   containers: readonly LabelledContainer[],
   around: Surroundings,
@@ -128,7 +130,7 @@ class LabelConversion {
     const network = valueAt(new Map(Object.entries(container.labels)), "traefik.docker.network");
     for (const [name, values] of own.services) this.addUrl(`service ${name}`, container, values, network);
     for (const [name, values] of own.routers) {
-      const named = valueAt(values, "service").replace(/@docker$/, "");
+      const named = ownName(valueAt(values, "service"), this.around);
       const services = [...own.services.keys()];
       if (named !== "") this.serviceOf.set(name, named);
       else if (services.length === 1) this.serviceOf.set(name, services[0]!);
@@ -273,12 +275,12 @@ class LabelConversion {
       tree.middlewares[name] = sections(part.values);
       for (const [path, value] of part.values)
         if (/^chain\.middlewares$/i.test(path))
-          for (const one of commaList(value)) middleware(localName(one), depth + 1);
+          for (const one of commaList(value)) middleware(localName(one, this.around), depth + 1);
     };
     for (const { name, values } of group) {
       const named = this.serviceOf.get(name)!;
       const service = named === "" ? `${name}-of-router` : named;
-      const middlewares = commaList(valueAt(values, "middlewares")).map(localName);
+      const middlewares = commaList(valueAt(values, "middlewares")).map((name) => localName(name, this.around));
       for (const one of middlewares) middleware(one, 0);
       const own = [...values].filter(([path]) => !/^(service|middlewares|entrypoints)$/i.test(path));
       tree.routers[name] = {
@@ -388,9 +390,15 @@ function valueAt(values: ReadonlyMap<string, string>, path: string): string {
   return "";
 }
 
+/** A name without the end that names of this source may have. */
+function ownName(name: string, { provider }: Surroundings): string {
+  const end = `@${provider}`;
+  return name.toLowerCase().endsWith(end) ? name.slice(0, -end.length) : name;
+}
+
 /** Names of other providers are no names here. */
-function localName(name: string): string {
-  const plain = name.replace(/@docker$/i, "");
+function localName(name: string, around: Surroundings): string {
+  const plain = ownName(name, around);
   return plain.includes("@") ? `${plain.replaceAll("@", " of provider ")}.` : plain;
 }
 

@@ -4,7 +4,7 @@ import { traefikRoutes } from "../../../../src/tools/convert/traefik/traefik-lab
 
 type Labels = Readonly<Record<string, string>>;
 
-const around = { listeners: ["public"], redirectsHttps: true, isTrusted: false };
+const around = { listeners: ["public"], redirectsHttps: true, isTrusted: false, provider: "docker" };
 const container = (name: string, labels: Labels) => ({
   name,
   labels: Object.fromEntries(Object.entries(labels).map(([key, value]) => [`traefik.${key}`, value])),

@@ -1,23 +1,11 @@
-import { bracketed, ipVersion } from "../../../../core/ip-address.ts";
+import { ipVersion } from "../../../../core/ip-address.ts";
+import type { Instance } from "../labels/instance.ts";
 import { textOf, textsIn } from "./engine.ts";
-
-/** A container that may get requests, as far as routes ask. It goes to the state folder as it is. */
-export interface Container {
-  readonly id: string;
-  readonly name: string;
-  /** When it was started, as the engine says it. */
-  readonly since: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Its addresses by network, IPv6 without brackets. */
-  readonly addresses: Readonly<Record<string, string>>;
-  /** TCP ports that its image or its start names, the lowest first. */
-  readonly ports: readonly number[];
-}
 
 /** A container, as an engine describes it. */
 export interface ContainerFacts {
   /** Null if it gets no requests: stopped, paused, starting, unhealthy. */
-  readonly container: Container | null;
+  readonly container: Instance | null;
   /** Seconds that a stop leaves it. */
   readonly stopSeconds: number;
   /** The signal that stops it, as a number or a name. */
@@ -38,6 +26,7 @@ export function containerFacts(document: unknown): ContainerFacts | null {
   const container = {
     id,
     name: textOf(Name).replace(/^\//, "") || id.slice(0, 12),
+    scope: "",
     since: textOf(StartedAt),
     labels: textsIn(Labels),
     addresses: addressesOf(network, textOf(fieldsOf(HostConfig).NetworkMode)),
@@ -84,11 +73,6 @@ function portsOf(...maps: readonly unknown[]): number[] {
     return digits === undefined ? [] : [Number(digits)];
   });
   return [...new Set(ports)].filter((port) => port > 0 && port < 65_536).sort((a, b) => a - b);
-}
-
-/** The URL of a port of a container. */
-export function urlAt(scheme: string, address: string, port: number): string {
-  return `${scheme}://${bracketed(address)}:${port}`;
 }
 
 /** More are not looked at. */

@@ -1,28 +1,24 @@
 import { constants } from "node:os";
 import { shorterInTests } from "../../../../core/shorter-in-tests.ts";
-import { type Container, type ContainerFacts, containerFacts, listedContainers, MAX_CONTAINERS } from "./container.ts";
+import { type Instance, inOrder } from "../labels/instance.ts";
+import type { SourceWatch, WatchPorts } from "../live/source-kind.ts";
+import { type ContainerFacts, containerFacts, listedContainers, MAX_CONTAINERS } from "./container.ts";
 import { type Engine, type EngineEvent, engineFailure } from "./engine.ts";
 
 /** The source, as the watch of an engine uses it. */
-interface WatchPorts {
+interface EnginePorts extends WatchPorts {
   /** Whether a container with these labels may have routes. */
   isWanted(labels: Readonly<Record<string, string>>): boolean;
-  /** Containers have come, changed or gone. */
-  changed(): void;
-  /** The engine is away, or says nonsense. */
-  failed(reason: string): void;
-  /** Everything is known as it is now. */
-  caughtUp(): void;
 }
 
 /**
  * Keeps the containers of an engine that get requests: a list when it begins, then events. If the engine goes away or says nonsense, what
  * was known stays, and a new list comes as soon as it is back. It polls nothing.
  */
-export class EngineWatch {
-  private readonly known: Map<string, Container> = new Map();
+export class EngineWatch implements SourceWatch<Instance> {
+  private readonly known: Map<string, Instance> = new Map();
   private readonly engine: Engine;
-  private readonly ports: WatchPorts;
+  private readonly ports: EnginePorts;
   private readonly stopped: AbortController = new AbortController();
   /** The question that is under way for each container: a later one, or its end, makes the response of no use. */
   private readonly asked: Map<string, symbol> = new Map();
@@ -35,15 +31,15 @@ export class EngineWatch {
   private pauseMs = FIRST_PAUSE_MS;
 
   /** @param before containers of an earlier process */
-  constructor(engine: Engine, ports: WatchPorts, before: readonly Container[]) {
+  constructor(engine: Engine, ports: EnginePorts, before: readonly Instance[]) {
     this.engine = engine;
     this.ports = ports;
     for (const one of before) this.known.set(one.id, one);
   }
 
   /** Containers for requests, the first started first. */
-  get containers(): readonly Container[] {
-    return [...this.known.values()].sort((a, b) => order(a.since, b.since) || order(a.name, b.name));
+  get items(): readonly Instance[] {
+    return inOrder(this.known.values());
   }
 
   /** Watches until `stop`. */
@@ -214,10 +210,6 @@ export class EngineWatch {
       signal.addEventListener("abort", end);
     });
   }
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** The number of a signal by its number or name; 0 for an unknown one. */

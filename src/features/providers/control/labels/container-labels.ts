@@ -1,7 +1,17 @@
 import { trimmed } from "../../../../core/trimming.ts";
-import type { DockerConfig } from "../../settings.ts";
-import { type Container, urlAt } from "./container.ts";
+import { type Instance, urlAt } from "./instance.ts";
 import { type LabelKeys, newKeys, putAt, routeKeys, takesTargets } from "./label-keys.ts";
+
+/** What the settings of a source say about labels. */
+export interface LabelConfig {
+  readonly exposedByDefault: boolean;
+  readonly defaultHost: string;
+  readonly labels: readonly ("edge" | "traefik")[];
+  readonly constraints: readonly string[];
+  readonly trusted: boolean;
+  /** The network whose addresses are targets; "" for the first. */
+  readonly network: string;
+}
 
 /** A label that does not count, and what to do about it. */
 export interface LabelFault {
@@ -16,6 +26,8 @@ export interface LabelFault {
 /** Routes that labels say. */
 export interface LabelRoute {
   readonly name: string;
+  /** That of the instances: names are of a scope alone. */
+  readonly scope: string;
   /** Names of the containers, the first started first. */
   readonly containers: readonly string[];
   /** What labels of it begin with. */
@@ -31,7 +43,7 @@ export interface LabelRoutes {
 }
 
 /** Whether a container has routes by its labels. */
-export function isExposed(labels: Readonly<Record<string, string>>, config: DockerConfig): boolean {
+export function isExposed(labels: Readonly<Record<string, string>>, config: LabelConfig): boolean {
   const kinds = kindsOf(config);
   const said = kinds.map((kind) => labels[`${kind}.enable`]?.trim().toLowerCase()).find((value) => value !== undefined);
   const isEnabled = said === undefined ? config.exposedByDefault : said === "true" || said === "1";
@@ -39,7 +51,7 @@ export function isExposed(labels: Readonly<Record<string, string>>, config: Dock
 }
 
 /** Which labels are read. */
-export function kindsOf({ labels }: DockerConfig): readonly ("edge" | "traefik")[] {
+export function kindsOf({ labels }: LabelConfig): readonly ("edge" | "traefik")[] {
   return labels.length > 0 ? labels : ["edge", "traefik"];
 }
 
@@ -50,29 +62,42 @@ function meets(labels: Readonly<Record<string, string>>, constraint: string): bo
 }
 
 /** The host of routes that name none. */
-export function defaultHost({ name }: Container, { defaultHost: host }: DockerConfig): string {
+export function defaultHost({ name }: Instance, { defaultHost: host }: LabelConfig): string {
   const plain = name.toLowerCase().replace(/[^a-z0-9.-]+/g, "-");
   return host.replaceAll("{name}", trimmed(plain, "-."));
 }
 
 /** The address of a container for requests; "" if it has none in the wanted network. @param network "" for its first */
-function networkAddress({ addresses }: Container, network: string): string {
+function networkAddress({ addresses }: Instance, network: string): string {
   if (network !== "") return addresses[network] ?? addresses.host ?? "";
   const [first = ""] = Object.keys(addresses).sort();
   return addresses[first] ?? "";
 }
 
+/** What labels say, on top of what they are about. */
+export interface LabelPorts {
+  readonly config: LabelConfig;
+  /** The section of the settings, for cures: `providers.docker`. */
+  readonly section: string;
+  /** The URL of an instance for requests, or why there is none. */
+  urlOf(instance: Instance, at: { readonly port: string; readonly scheme: string }): string | NoUrl;
+}
+
+/** Why an instance has no URL. */
+export type NoUrl = Pick<LabelFault, "label" | "reason" | "cure">;
+
 /** One container's part of a route. */
 interface Part {
-  readonly container: Container;
+  readonly container: Instance;
   readonly keys: LabelKeys;
   readonly port: string;
   readonly scheme: string;
   readonly faults: readonly LabelFault[];
 }
 
-/** The routes that labels `edge.…` say. @param containers the first started first */
-export function edgeRoutes(containers: readonly Container[], config: DockerConfig): LabelRoutes {
+/** The routes that labels `edge.…` say: those of one scope and name are one. @param containers the first started first */
+export function edgeRoutes(containers: readonly Instance[], site: LabelPorts): LabelRoutes {
+  const { config } = site;
   const parts = new Map<string, Part[]>();
   const faults: LabelFault[] = [];
   const hasOthers = kindsOf(config).includes("traefik");
@@ -82,22 +107,23 @@ export function edgeRoutes(containers: readonly Container[], config: DockerConfi
       hasOthers && Object.keys(container.labels).some((label) => /^traefik\.(http|tcp|udp)\./i.test(label));
     if (own.size === 0 && !isForOthers) own.set(defaultName(container), emptyPart(container));
     for (const [name, part] of own) {
-      const known = parts.get(name);
-      if (known === undefined) parts.set(name, [part]);
+      const key = `${name}\0${container.scope}`;
+      const known = parts.get(key);
+      if (known === undefined) parts.set(key, [part]);
       else known.push(part);
     }
   }
   const routes = [...parts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([name, all]) => routeOf(name, all, config, faults) ?? []);
+    .flatMap(([key, all]) => routeOf(key.split("\0", 1)[0]!, all, site, faults) ?? []);
   return { routes, faults };
 }
 
-function defaultName({ name }: Container): string {
+function defaultName({ name }: Instance): string {
   return name.replace(/[^\w-]+/g, "-");
 }
 
-function emptyPart(container: Container): Part {
+function emptyPart(container: Instance): Part {
   const { labels } = container;
   return {
     container,
@@ -109,7 +135,7 @@ function emptyPart(container: Container): Part {
 }
 
 /** The parts of routes that a container says, by their names. */
-function partsOf(container: Container, faults: LabelFault[]): Map<string, Part> {
+function partsOf(container: Instance, faults: LabelFault[]): Map<string, Part> {
   const parts = new Map<string, Part>();
   const { name: container_, labels } = container;
   for (const label of Object.keys(labels).sort()) {
@@ -146,7 +172,8 @@ const MAX_LABEL = 16_384;
 const OWN: ReadonlySet<string> = new Set(["edge.enable", "edge.port", "edge.scheme"]);
 
 /** A route of all containers that name it. The labels of the one that was started first count. */
-function routeOf(name: string, parts: readonly Part[], config: DockerConfig, faults: LabelFault[]): LabelRoute | null {
+function routeOf(name: string, parts: readonly Part[], site: LabelPorts, faults: LabelFault[]): LabelRoute | null {
+  const { config, section } = site;
   // Others may say no more than their ports.
   const first = parts.find(({ keys }) => Object.keys(keys).length > 0) ?? parts[0]!;
   const label = `edge.routes.${name}`;
@@ -160,7 +187,7 @@ function routeOf(name: string, parts: readonly Part[], config: DockerConfig, fau
           container: first.container.name,
           label: `${label}.${key}`,
           reason: "the containers of a route are its targets",
-          cure: "use edge.port, or set providers.docker.trusted",
+          cure: `use edge.port, or set ${section}.trusted`,
           route: name,
         });
   if (broken.length > 0) {
@@ -170,13 +197,15 @@ function routeOf(name: string, parts: readonly Part[], config: DockerConfig, fau
   const keys = routeKeys(first.keys, type);
   keys.type = type;
   if (!("prefix" in keys) && !("path" in keys) && !("regex" in keys)) keys.prefix = "/";
-  if (!("host" in keys) && !("hosts" in keys)) keys.host = parts.map(({ container }) => defaultHost(container, config));
+  if (!("host" in keys) && !("hosts" in keys))
+    keys.host = [...new Set(parts.map(({ container }) => defaultHost(container, config)))];
   if (takesTargets(type) && !("target" in keys) && !("targets" in keys)) {
-    const targets = parts.flatMap((part) => targetOf(part, label, config, faults) ?? []);
+    const targets = parts.flatMap((part) => targetOf(part, label, site, faults) ?? []);
     if (targets.length === 0) return null;
     keys.targets = [...new Set(targets)].map((url) => ({ url }));
   }
-  return { name, label, containers: parts.map(({ container }) => container.name), routes: [keys] };
+  const names = [...new Set(parts.map(({ container }) => container.name))];
+  return { name, label, scope: first.container.scope, containers: names, routes: [keys] };
 }
 
 /** Names a label of a later container that differs. */
@@ -192,9 +221,9 @@ function noteOther(label: string, { container, keys }: Part, first: Part, faults
   });
 }
 
-function targetOf(part: Part, label: string, config: DockerConfig, faults: LabelFault[]): string | null {
+function targetOf(part: Part, label: string, site: LabelPorts, faults: LabelFault[]): string | null {
   const { container, port, scheme } = part;
-  const url = containerUrl(container, { port, scheme, network: config.network });
+  const url = site.urlOf(container, { port, scheme });
   if (typeof url === "string") return url;
   faults.push({ container: container.name, ...url, label: url.label === "port" ? `${label}.port` : url.label });
   return null;
@@ -202,9 +231,9 @@ function targetOf(part: Part, label: string, config: DockerConfig, faults: Label
 
 /** The URL of a container for requests, or why there is none. @param at its port and scheme as labels say them */
 export function containerUrl(
-  container: Container,
+  container: Instance,
   at: { readonly port: string; readonly scheme: string; readonly network: string },
-): string | Pick<LabelFault, "label" | "reason" | "cure"> {
+): string | NoUrl {
   const address = networkAddress(container, at.network);
   if (address === "")
     return {
