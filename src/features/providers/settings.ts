@@ -150,7 +150,12 @@ function checkStore(
 export const consul = block(
   {
     endpoint: { type: storeUrl(), default: "http://127.0.0.1:8500", doc: "an agent or a server of Consul" },
-    token: { type: secret("a token"), default: "", example: "${CONSUL_TOKEN}", doc: "with service:read and node:read" },
+    token: {
+      type: secret("a token"),
+      default: "",
+      example: "${CONSUL_TOKEN:-secret}",
+      doc: "with service:read and node:read",
+    },
     datacenter: {
       type: text("the name of a datacenter"),
       default: "",
@@ -180,7 +185,12 @@ export const consul = block(
 export const nomad = block(
   {
     endpoint: { type: storeUrl(), default: "http://127.0.0.1:4646", doc: "an agent or a server of Nomad" },
-    token: { type: secret("a token"), default: "", example: "${NOMAD_TOKEN}", doc: "with read-job in the namespace" },
+    token: {
+      type: secret("a token"),
+      default: "",
+      example: "${NOMAD_TOKEN:-secret}",
+      doc: "with read-job in the namespace",
+    },
     namespace: {
       type: text("the name of a namespace"),
       default: "default",
@@ -215,7 +225,7 @@ export const etcd = block(
       doc: "the value of each key below it is a route, or a list of routes",
     },
     user: { type: text("the name of a user"), default: "", example: "edge", doc: "who may read the prefix" },
-    password: { type: secret("a password"), default: "", example: "${ETCD_PASSWORD}", doc: "of the user" },
+    password: { type: secret("a password"), default: "", example: "${ETCD_PASSWORD:-secret}", doc: "of the user" },
     trusted: { type: flag(), default: false, doc: "true: routes may do what operators may" },
     ...boundRow("keys and folders of keys", { "team-a": ["*.a.example"] }),
     ...tlsRow,

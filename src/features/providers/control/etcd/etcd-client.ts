@@ -1,3 +1,4 @@
+import { spreadWait } from "../../../../core/spread-wait.ts";
 import { isObject } from "../../../../core/value-kind.ts";
 import type { EtcdConfig } from "../../settings.ts";
 import { textOf } from "../docker/engine.ts";
@@ -101,7 +102,7 @@ export class EtcdClient {
     };
     let last = after;
     const quiet = new AbortController();
-    const timer = setTimeout(() => quiet.abort(), RENEW_MS * (1 + Math.random() / 4));
+    const timer = setTimeout(() => quiet.abort(), spreadWait(RENEW_MS, 0.2));
     const question = { path: "/v3/watch", body, headers: this.headers(), timeoutMs: PATIENCE_MS };
     try {
       const whole = AbortSignal.any([signal, quiet.signal]);

@@ -1,4 +1,5 @@
 import { shorterInTests } from "../../../../core/shorter-in-tests.ts";
+import { spreadWait } from "../../../../core/spread-wait.ts";
 
 /** Pauses between attempts, ever longer and each by chance, so that gateways which lost a store together do not come back together. */
 export class BackOff {
@@ -18,7 +19,7 @@ export class BackOff {
   /** Waits before the next attempt. */
   wait(): Promise<void> {
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.failures++, 20));
-    return pause(longest * (0.5 + Math.random() / 2), this.signal);
+    return pause(spreadWait(longest, SPREAD), this.signal);
   }
 }
 
@@ -36,5 +37,6 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+const SPREAD = 0.3;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS: number = shorterInTests("STORE_PAUSE_MS", 15_000);
