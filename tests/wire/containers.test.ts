@@ -60,7 +60,7 @@ const listed = async () =>
     }
   ).routes.filter(({ source }) => source === "docker");
 
-test("the first request is served by what ran before the start, and by what starts later", async () => {
+test("the first request is served by containers from before the start, and from after it", async () => {
   expect(await text("early.test")).toBe("one");
   engine.start("web", { labels: edge("web", { host: "web.test", "headers.response.set.X-A": "1.10" }, one.port) });
   await becomes("one", "web.test");
@@ -76,7 +76,7 @@ test("the first request is served by what ran before the start, and by what star
   expect((await listed()).map(({ name }) => name)).toContain("web (web)");
 });
 
-test("containers of one route are its targets; what is killed, stops or turns unhealthy gets nothing at once", async () => {
+test("containers of one route are its targets; one that ends, stops or turns unhealthy gets nothing at once", async () => {
   engine.start("a", { labels: edge("both", { hosts: "both.test, also.test" }, one.port) });
   engine.start("b", { labels: edge("both", { hosts: "both.test, also.test" }, two.port), health: "starting" });
   await becomes("one", "also.test");

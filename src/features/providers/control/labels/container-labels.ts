@@ -2,7 +2,7 @@ import { trimmed } from "../../../../core/trimming.ts";
 import { type Instance, urlAt } from "./instance.ts";
 import { type LabelKeys, newKeys, putAt, routeKeys, takesTargets } from "./label-keys.ts";
 
-/** What the settings of a source say about labels. */
+/** Settings of a source about labels. */
 export interface LabelConfig {
   readonly exposedByDefault: boolean;
   readonly defaultHost: string;
@@ -74,7 +74,7 @@ function networkAddress({ addresses }: Instance, network: string): string {
   return addresses[first] ?? "";
 }
 
-/** What labels say, on top of what they are about. */
+/** The source of labels, as their routes use it. */
 export interface LabelPorts {
   readonly config: LabelConfig;
   /** The section of the settings, for cures: `providers.docker`. */

@@ -37,7 +37,7 @@ export interface LiveLists<Config, Item> {
   shownFault(name: string, fault: ConfigFault): string;
 }
 
-/** A source of routes that changes by itself: its settings, what it watches, and what becomes of it. */
+/** A source of routes that changes by itself: its settings, its watch, and its routes. */
 export interface SourceKind<Config, Item> {
   readonly source: RouteSource;
   /** The part of the state folder that keeps its items. */
