@@ -12,8 +12,8 @@ import { DETECTOR_GROUPS, ESCAPE_BIT, NUL_BIT, REFERENCE_BIT, type RuleTables, S
 export class ValueInspector {
   /** The caller loads it; see `inspect`. */
   readonly value: ValueReading;
-  /** Whether a NUL in the values that come means nothing. */
-  ignoresNul = false;
+  /** Whether the values that come are of a format that noise has by a guess, as by its first byte: a NUL in them means nothing. */
+  isGuess = false;
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton;
   private readonly groupsAt: readonly number[];
@@ -49,7 +49,7 @@ export class ValueInspector {
   inspect(bytes: Uint8Array, from: number, to: number): void {
     const { value } = this;
     const groups = this.groupsAt[value.location]!;
-    const allowed = this.ignoresNul ? groups & ~NUL_BIT : groups;
+    const allowed = this.isGuess ? groups & ~NUL_BIT : groups;
     this.findings.setSource(bytes, from, to);
     const mayBePacked = value.isPackedChars();
     if (value.steps.take(2 * value.length)) this.inspectReading(allowed);

@@ -15,7 +15,7 @@ import { base64Content, messagesOf } from "./grpc-messages.ts";
 import { JsonGuard } from "./json-guard.ts";
 import { findJsonGroups, inspectJson, stringEnd } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
-import { eachRun, isBinary, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
+import { eachRun, isBinary, isMostlyText, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
 /** How a body is looked at. */
@@ -46,9 +46,17 @@ export class BodyInspector {
   private readonly guard: JsonGuard;
   /** Whether JSON comes a line at a time. */
   private hasLines = false;
+  /** Whether the body may go on behind what is inspected. */
+  private isCut = false;
   private readonly seen: SeenTexts = new SeenTexts();
   private readonly takeRun: RunTaker = (bytes, from, to) => {
     if (this.mayTextMatch(bytes, from, to)) this.inspectPlain(bytes, from, to);
+  };
+
+  /** A value under the name in the reading. */
+  private readonly takeValue: RunTaker = (bytes, from, to) => {
+    this.inspector.value.load(bytes, from, to);
+    this.inspector.inspect(bytes, from, to);
   };
 
   constructor(inspector: ValueInspector, findings: Findings, tables: RuleTables) {
@@ -57,7 +65,9 @@ export class BodyInspector {
     this.automaton = tables.automaton;
     this.guard = new JsonGuard(inspector.value.steps);
     this.groups = tables.groupsAt[InputLocation.Body]!;
-    this.parts = new MultipartParts(inspector, findings, (bytes, from, to) => this.inspectField(bytes, from, to));
+    this.parts = new MultipartParts(inspector, findings, (bytes, from, to, isFileByName) =>
+      this.inspectField(bytes, from, to, isFileByName),
+    );
   }
 
   /**
@@ -76,6 +86,7 @@ export class BodyInspector {
       const { progress } = question;
       // A small number, for the compiler as well: sums with a large one make the loops over bytes half as fast.
       const end = from + (Math.min(to - from, maxBytes - (progress?.bytes ?? 0)) | 0);
+      this.isCut = end - from + (progress?.bytes ?? 0) >= maxBytes;
       this.beginSteps(end - from, progress);
       if (this.inspectContent(types, question, bytes, from, end) === Shape.Unknown) this.foundUnreadable();
       if (progress !== null) {
@@ -86,6 +97,7 @@ export class BodyInspector {
     }
     if (areTooMany(codings)) this.foundUnreadable();
     const content = reading.unpack();
+    this.isCut = content.isCut || to - from >= maxBytes;
     this.beginSteps(Math.min(to - from, maxBytes) + content.bytes.length, null);
     const inside = this.inspectContent(types, question, content.bytes, 0, content.bytes.length);
     // Applications that do not look at the coding read what is there.
@@ -162,10 +174,13 @@ export class BodyInspector {
     const isXml = (kinds & BodyKind.Xml) !== 0;
     const mayBeJson = first === Byte.OpenBrace || first === Byte.LeftBracket || first === Byte.Quote;
     if ((kinds & BodyKind.Form) !== 0) this.inspectForm(bytes, from, to);
-    if (isXml || first === Byte.Less || isEbcdic(bytes, from, to))
-      inspectXml(inspector, findings, isXml, bytes, from, to);
-    inspector.nameNothing();
     const isJson = (kinds & BodyKind.Json) !== 0;
+    if (isXml || first === Byte.Less || isEbcdic(bytes, from, to)) {
+      inspector.isGuess = !isXml && isNoise(bytes, from, to);
+      inspectXml(inspector, findings, isXml, bytes, from, to);
+      inspector.isGuess = false;
+    }
+    inspector.nameNothing();
     if (mayBeJson || isJson) {
       const groups = this.readJson(isJson, bytes, from, to);
       // In a clean text of JSON, all that can mean something is in its strings.
@@ -173,9 +188,9 @@ export class BodyInspector {
       // One in a hundred of compressed bodies begins as JSON does.
       const isGuessWrong = !isJson && isNoise(bytes, from, to);
       if (!isGuessWrong || groups !== NOT_JSON) {
-        inspector.ignoresNul = isGuessWrong;
+        inspector.isGuess = isGuessWrong;
         inspectJson(inspector, bytes, from, to, isJson, (kinds & BodyKind.Report) !== 0);
-        inspector.ignoresNul = false;
+        inspector.isGuess = false;
         inspector.nameNothing();
       }
       if (groups !== NOT_JSON) return;
@@ -278,7 +293,7 @@ export class BodyInspector {
   /** @returns whether the body consists of messages */
   private inspectMessages(kinds: number, bytes: Uint8Array, from: number, to: number): boolean {
     const { steps } = this.inspector.value;
-    const { contents, isFramed } = messagesOf(bytes, from, to, (isMarked) =>
+    const { contents, isFramed, isLastWhole } = messagesOf(bytes, from, to, (isMarked) =>
       steps.take(isMarked ? UNPACKING_STEPS : 8 * UNPACKING_STEPS),
     );
     if (steps.isSpent) this.findings.foundSpent();
@@ -287,19 +302,21 @@ export class BodyInspector {
       if (isJson) this.inspectText(BodyKind.Json, content, 0, content.length);
       else this.inspectRuns(content, 0, content.length);
     }
-    return isFramed && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
+    // A message that is longer than its body is none: what seems to be its length may be the beginning of a text.
+    return isFramed && (isLastWhole || this.isCut) && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
   }
 
-  /** A field of a multipart body, or what is between its parts; the reading has its name. */
-  private inspectField(bytes: Uint8Array, from: number, to: number): void {
+  /** A field of a multipart body, or what is between its parts; the reading has its name. For the parameters see FieldTaker. */
+  private inspectField(bytes: Uint8Array, from: number, to: number, isFileByName: boolean): void {
     const { inspector, findings } = this;
     const { value } = inspector;
     if (value.nameLength === 0 && isBinary(bytes, from, to)) return this.inspectRuns(bytes, from, to);
-    value.load(bytes, from, to);
-    inspector.inspect(bytes, from, to);
+    const isFile = isFileByName && isNoise(bytes, from, to) && !isMostlyText(bytes, from, to);
+    if (isFile) eachRun(bytes, from, to, this.takeValue);
+    else this.takeValue(bytes, from, to);
     const first = firstByte(bytes, from, to);
     if (first === Byte.Less) inspectUpload(inspector, findings, bytes, from, to);
-    else if (first === Byte.OpenBrace || first === Byte.LeftBracket) {
+    else if (!isFile && (first === Byte.OpenBrace || first === Byte.LeftBracket)) {
       const groups = this.readJson(false, bytes, from, to);
       if ((groups & this.groups) !== 0) inspectJson(inspector, bytes, from, to, false);
     }

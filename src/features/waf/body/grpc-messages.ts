@@ -7,6 +7,8 @@ export interface Messages {
   readonly contents: readonly Uint8Array[];
   /** Whether the body consists of messages. */
   readonly isFramed: boolean;
+  /** Whether the last message ends with the body, or before it. */
+  readonly isLastWhole: boolean;
 }
 
 /**
@@ -21,11 +23,14 @@ export function messagesOf(
 ): Messages {
   const contents: Uint8Array[] = [];
   let left = to - from;
+  let isLastWhole = true;
   for (let at = from; at < to; ) {
     const flags = bytes[at]!;
-    if ((flags & ~KNOWN_FLAGS) !== 0) return { contents, isFramed: false };
-    if (at + HEAD_BYTES >= to) break;
-    const end = Math.min(to, messageEnd(bytes, at));
+    if ((flags & ~KNOWN_FLAGS) !== 0) return { contents, isFramed: false, isLastWhole: false };
+    if (at + HEAD_BYTES >= to) return { contents, isFramed: true, isLastWhole: at + HEAD_BYTES === to };
+    const whole = messageEnd(bytes, at);
+    isLastWhole = whole <= to;
+    const end = Math.min(to, whole);
     const content = bytes.subarray(at + HEAD_BYTES, end);
     const isPacked = (flags & COMPRESSED) !== 0 && content.length > 0 && mayUnpack(markOf(content) !== null);
     const inflated = isPacked ? unpacked(content, left) : NOTHING;
@@ -34,7 +39,7 @@ export function messagesOf(
     if (inflated.length > 0) contents.push(inflated);
     at = end;
   }
-  return { contents, isFramed: true };
+  return { contents, isFramed: true, isLastWhole };
 }
 
 /**

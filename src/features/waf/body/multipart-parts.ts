@@ -16,8 +16,11 @@ export const enum Shape {
   Unknown,
 }
 
-/** Inspects the content of a part that is no file; the reading has its name. */
-type FieldTaker = (bytes: Uint8Array, from: number, to: number) => void;
+/**
+ * Inspects the content of a part that is no file to all readers; the reading has its name.
+ * @param isFileByName whether it lacks but a type to be one: then noise in it is a file, as some clients send them
+ */
+type FieldTaker = (bytes: Uint8Array, from: number, to: number, isFileByName: boolean) => void;
 
 /**
  * Takes multipart bodies apart and inspects their fields, all that is around them, and the names of files; the contents of files
@@ -66,7 +69,8 @@ export class MultipartParts {
     if (head.isPacked) findings.found(UNREADABLE_BODY, 0);
     if (namesHidingCharset(head.type)) findings.found(HIDDEN_CHARSET, 0);
     this.inspectNames(head, name);
-    this.takeField(text, head.contentFrom, contentEnd(text, head.contentFrom, to));
+    const isFileByName = hasPlainFileName(head) && head.type === "";
+    this.takeField(text, head.contentFrom, contentEnd(text, head.contentFrom, to), isFileByName);
   }
 
   private inspectFileName(file: Uint8Array): void {
@@ -93,7 +97,7 @@ export class MultipartParts {
   /** What precedes the first delimiter: some readers find parts there. */
   private inspectAround(text: Buffer, from: number, to: number): void {
     this.inspector.nameNothing();
-    if (to > from) this.takeField(text, from, to);
+    if (to > from) this.takeField(text, from, to, false);
   }
 
   /** What follows the last delimiter, which is followed by the end of its line or by the text's. */
@@ -243,8 +247,12 @@ function partHead(text: Buffer, from: number, to: number): PartHead {
  * one reader takes for a file's name another takes for part of a quoted text.
  */
 function isFile(head: PartHead): boolean {
-  if (head.isOdd || head.fileNames.length === 0) return false;
-  return FILE_TYPE.test(head.type) && !/multipart/i.test(head.type);
+  return hasPlainFileName(head) && FILE_TYPE.test(head.type) && !/multipart/i.test(head.type);
+}
+
+/** Whether all see the name of a file there. */
+function hasPlainFileName(head: PartHead): boolean {
+  return !head.isOdd && head.fileNames.length > 0;
 }
 
 /** Lines that end alike, without escapes and bytes that end texts for some. */

@@ -31,7 +31,7 @@ export function isNoise(bytes: Uint8Array, from: number, to: number): boolean {
  * string alone comes as well.
  */
 export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): void {
-  const least = isMostlyText(bytes, from, to) ? MIN_RUN_BYTES : MIN_RUN_IN_NOISE;
+  const isText = isMostlyText(bytes, from, to);
   let runFrom = from;
   for (let at = from; at <= to; ) {
     while (at < to && KIND[bytes[at]!] === Kind.Text) at++;
@@ -40,14 +40,30 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
       at += length;
       continue;
     }
-    if (at - runFrom >= least) takeRun(bytes, runFrom, at, take);
+    if (
+      at - runFrom >= MIN_RUN_BYTES &&
+      (isText || isWritten(bytes, runFrom, at, runFrom === from ? FIRST_PLACES : to - from))
+    )
+      takeRun(bytes, runFrom, at, take);
     at++;
     runFrom = at;
   }
 }
 
+/**
+ * Whether somebody wrote a run that stands in noise, rather than chance: how much more likely each of its characters is in a text than among all
+ * bytes. Chance makes hundreds of runs of five characters in 64 KiB, and now and then one of fifteen.
+ * @param places where a run might as well begin
+ */
+function isWritten(bytes: Uint8Array, from: number, to: number, places: number): boolean {
+  const least = MIN_BITS_IN_NOISE + 31 - Math.clz32(places);
+  let bits = 0;
+  for (let at = from; at < to && bits < least; at++) bits += BITS[bytes[at]!]!;
+  return bits >= least;
+}
+
 /** Of compressed or encrypted bytes, less than two in five are characters; of structures with texts in them, most are. */
-function isMostlyText(bytes: Uint8Array, from: number, to: number): boolean {
+export function isMostlyText(bytes: Uint8Array, from: number, to: number): boolean {
   let count = 0;
   for (let at = from; at < to; at++) if (KIND[bytes[at]!] === Kind.Text) count++;
   return count * 2 > to - from;
@@ -133,6 +149,16 @@ const KIND: Uint8Array = byteTable((byte) => {
 });
 /** The shortest attacks have five characters: '||1#. What is shorter in a binary body is chance. */
 const MIN_RUN_BYTES = 5;
-/** Chance makes longer ones where all bytes are as likely. */
-const MIN_RUN_IN_NOISE = 12;
+/** Beyond the logarithm of the number of places in a body: chance makes such a run in one of a hundred bodies. */
+const MIN_BITS_IN_NOISE = 12;
+/** A body has but one beginning; what is there counts in each body. */
+const FIRST_PLACES = 16;
+/** The logarithm of how much more often than every 256th a byte is in texts and in attacks, to the base of two. */
+const BITS: Uint8Array = byteTable((byte) => {
+  if (byte >= 0x80) return 0;
+  const sign = String.fromCharCode(byte);
+  if (sign === " ") return 5;
+  if ("'-=/".includes(sign)) return 3;
+  return /[a-z"().;,|&%+]/.test(sign) ? 2 : 1;
+});
 const MAX_CHARACTER_BYTES = 4;

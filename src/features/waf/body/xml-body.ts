@@ -7,7 +7,7 @@ import { asideEnd, isAside } from "../match/xml-text.ts";
 import type { WafRule } from "../rule.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { isPlainCharset } from "./declared-types.ts";
-import { narrowed } from "./text-runs.ts";
+import { eachRun, isNoise, narrowed } from "./text-runs.ts";
 
 /**
  * Inspects the texts and the attributes of an XML document under the names of their elements and attributes, without
@@ -87,9 +87,9 @@ function inspectText(inspector: ValueInspector, bytes: Uint8Array, from: number,
     } else at++;
   }
   if (isBlank) return at;
-  inspector.value.loadXml(bytes, from, at);
-  inspector.inspect(bytes, from, at);
-  if (!hasProgram) return at;
+  inspectValue(inspector, bytes, from, from, at);
+  // Of a guess, all runs of text are inspected as they are as well.
+  if (!hasProgram || inspector.isGuess) return at;
   // An instruction is for some program; <?php … ?> is one.
   inspector.value.load(bytes, from, at);
   inspector.inspect(bytes, from, at);
@@ -119,8 +119,19 @@ function inspectTag(inspector: ValueInspector, bytes: Uint8Array, open: number, 
 /** Some serializers name elements by the classes of objects. */
 function inspectClass(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): void {
   inspector.setName(CLASS, 0, CLASS.length);
-  inspector.value.load(bytes, from, to);
-  inspector.inspect(bytes, from, to);
+  inspectValue(inspector, bytes, from, from, to);
+}
+
+/** Inspects a text or an attribute; what is no text in a document that is one by a guess has runs of text. @param wireFrom see `inspect` */
+function inspectValue(inspector: ValueInspector, bytes: Uint8Array, wireFrom: number, from: number, to: number): void {
+  if (inspector.isGuess && isNoise(bytes, from, to)) return eachRun(bytes, from, to, take);
+  inspector.value.loadXml(bytes, from, to);
+  inspector.inspect(bytes, wireFrom, to);
+
+  function take(_bytes: Uint8Array, runFrom: number, runTo: number): void {
+    inspector.value.loadXml(bytes, runFrom, runTo);
+    inspector.inspect(bytes, runFrom, runTo);
+  }
 }
 
 function inspectAttribute(inspector: ValueInspector, bytes: Uint8Array, from: number, to: number): number {
@@ -138,8 +149,7 @@ function inspectAttribute(inspector: ValueInspector, bytes: Uint8Array, from: nu
   else while (end < to && bytes[end]! > Byte.Space && bytes[end] !== Byte.Greater) end++;
   if (end > valueFrom) {
     inspector.setName(bytes, localName(bytes, from, nameTo), nameTo);
-    inspector.value.loadXml(bytes, valueFrom, end);
-    inspector.inspect(bytes, from, end);
+    inspectValue(inspector, bytes, from, valueFrom, end);
   }
   return isQuoted ? end + 1 : end;
 }
