@@ -51,7 +51,7 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
 }
 
 /**
- * Whether somebody wrote a run that stands in noise, rather than chance: how much more likely each of its characters is in a text than among all
+ * Whether a client wrote a run that stands in noise, rather than chance: how much more likely each of its characters is in a text than among all
  * bytes. Chance makes hundreds of runs of five characters in 64 KiB, and now and then one of fifteen.
  * @param places where a run might as well begin
  */
