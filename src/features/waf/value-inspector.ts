@@ -14,6 +14,8 @@ export class ValueInspector {
   readonly value: ValueReading;
   /** Whether the values that come are of a format that noise has by a guess, as by its first byte: a NUL in them means nothing. */
   isGuess = false;
+  /** Of a guess, see `bitsOfRuns`. */
+  leastBits = 0;
   private readonly findings: Findings;
   private readonly automaton: KeywordAutomaton;
   private readonly groupsAt: readonly number[];

@@ -15,7 +15,7 @@ import { base64Content, messagesOf } from "./grpc-messages.ts";
 import { JsonGuard } from "./json-guard.ts";
 import { findJsonGroups, inspectJson, stringEnd } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
-import { eachRun, isBinary, isMostlyText, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
+import { bitsOfRuns, eachRun, isBinary, isMostlyText, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
 /** How a body is looked at. */
@@ -177,6 +177,7 @@ export class BodyInspector {
     const isJson = (kinds & BodyKind.Json) !== 0;
     if (isXml || first === Byte.Less || isEbcdic(bytes, from, to)) {
       inspector.isGuess = !isXml && isNoise(bytes, from, to);
+      if (inspector.isGuess) inspector.leastBits = bitsOfRuns(bytes, from, to);
       inspectXml(inspector, findings, isXml, bytes, from, to);
       inspector.isGuess = false;
     }

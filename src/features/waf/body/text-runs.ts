@@ -31,7 +31,22 @@ export function isNoise(bytes: Uint8Array, from: number, to: number): boolean {
  * string alone comes as well.
  */
 export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): void {
-  const isText = isMostlyText(bytes, from, to);
+  runsFrom(bytes, from, to, take, bitsOfRuns(bytes, from, to), BITS_AT_FIRST);
+}
+
+/** Runs of a part of a body, see `eachRun`. @param leastBits `bitsOfRuns` of the body: the part may be too short to tell */
+export function eachRunOfPart(bytes: Uint8Array, from: number, to: number, take: RunTaker, leastBits: number): void {
+  runsFrom(bytes, from, to, take, leastBits, leastBits);
+}
+
+function runsFrom(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  take: RunTaker,
+  leastBits: number,
+  leastAtFirst: number,
+): void {
   let runFrom = from;
   for (let at = from; at <= to; ) {
     while (at < to && KIND[bytes[at]!] === Kind.Text) at++;
@@ -40,26 +55,26 @@ export function eachRun(bytes: Uint8Array, from: number, to: number, take: RunTa
       at += length;
       continue;
     }
-    if (
-      at - runFrom >= MIN_RUN_BYTES &&
-      (isText || isWritten(bytes, runFrom, at, runFrom === from ? FIRST_PLACES : to - from))
-    )
-      takeRun(bytes, runFrom, at, take);
+    const least = runFrom === from ? Math.min(leastAtFirst, leastBits) : leastBits;
+    if (at - runFrom >= MIN_RUN_BYTES && isWritten(bytes, runFrom, at, least)) takeRun(bytes, runFrom, at, take);
     at++;
     runFrom = at;
   }
 }
 
 /**
- * Whether a client wrote a run that stands in noise, rather than chance: how much more likely each of its characters is in a text than among all
- * bytes. Chance makes hundreds of runs of five characters in 64 KiB, and now and then one of fifteen.
- * @param places where a run might as well begin
+ * How many bits a run of text in a body has at least that chance did not make: none in a body that is mostly text; in noise, chance makes hundreds
+ * of runs of five characters in 64 KiB, and now and then one of fifteen.
  */
-function isWritten(bytes: Uint8Array, from: number, to: number, places: number): boolean {
-  const least = MIN_BITS_IN_NOISE + 31 - Math.clz32(places);
+export function bitsOfRuns(bytes: Uint8Array, from: number, to: number): number {
+  return isMostlyText(bytes, from, to) ? 0 : MIN_BITS_IN_NOISE + 31 - Math.clz32(to - from);
+}
+
+/** Whether each character of a run is so much more likely in a text than among all bytes that a client wrote it, rather than chance. */
+function isWritten(bytes: Uint8Array, from: number, to: number, leastBits: number): boolean {
   let bits = 0;
-  for (let at = from; at < to && bits < least; at++) bits += BITS[bytes[at]!]!;
-  return bits >= least;
+  for (let at = from; at < to && bits < leastBits; at++) bits += BITS[bytes[at]!]!;
+  return bits >= leastBits;
 }
 
 /** Of compressed or encrypted bytes, less than two in five are characters; of structures with texts in them, most are. */
@@ -151,8 +166,8 @@ const KIND: Uint8Array = byteTable((byte) => {
 const MIN_RUN_BYTES = 5;
 /** Beyond the logarithm of the number of places in a body: chance makes such a run in one of a hundred bodies. */
 const MIN_BITS_IN_NOISE = 12;
-/** A body has but one beginning; what is there counts in each body. */
-const FIRST_PLACES = 16;
+/** A body has but one beginning. */
+const BITS_AT_FIRST = 16;
 /** The logarithm of how much more often than every 256th a byte is in texts and in attacks, to the base of two. */
 const BITS: Uint8Array = byteTable((byte) => {
   if (byte >= 0x80) return 0;

@@ -7,7 +7,7 @@ import { asideEnd, isAside } from "../match/xml-text.ts";
 import type { WafRule } from "../rule.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 import { isPlainCharset } from "./declared-types.ts";
-import { eachRun, isNoise, narrowed } from "./text-runs.ts";
+import { eachRunOfPart, isNoise, narrowed } from "./text-runs.ts";
 
 /**
  * Inspects the texts and the attributes of an XML document under the names of their elements and attributes, without
@@ -124,7 +124,7 @@ function inspectClass(inspector: ValueInspector, bytes: Uint8Array, from: number
 
 /** Inspects a text or an attribute; what is no text in a document that is one by a guess has runs of text. @param wireFrom see `inspect` */
 function inspectValue(inspector: ValueInspector, bytes: Uint8Array, wireFrom: number, from: number, to: number): void {
-  if (inspector.isGuess && isNoise(bytes, from, to)) return eachRun(bytes, from, to, take);
+  if (inspector.isGuess && isNoise(bytes, from, to)) return eachRunOfPart(bytes, from, to, take, inspector.leastBits);
   inspector.value.loadXml(bytes, from, to);
   inspector.inspect(bytes, wireFrom, to);
 
