@@ -303,7 +303,7 @@ export class BodyInspector {
       if (isJson) this.inspectText(BodyKind.Json, content, 0, content.length);
       else this.inspectRuns(content, 0, content.length);
     }
-    // A message that is longer than its body is none: what seems to be its length may be the beginning of a text.
+    // A message that is longer than its body is none: its length may be the beginning of a text.
     return isFramed && (isLastWhole || this.isCut) && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
   }
 

@@ -122,7 +122,7 @@ function inspectClass(inspector: ValueInspector, bytes: Uint8Array, from: number
   inspectValue(inspector, bytes, from, from, to);
 }
 
-/** Inspects a text or an attribute; what is no text in a document that is one by a guess has runs of text. @param wireFrom see `inspect` */
+/** Inspects a text or an attribute, or the runs of text in it if it is noise and the document one by a guess. @param wireFrom see `inspect` */
 function inspectValue(inspector: ValueInspector, bytes: Uint8Array, wireFrom: number, from: number, to: number): void {
   if (inspector.isGuess && isNoise(bytes, from, to)) return eachRunOfPart(bytes, from, to, take, inspector.leastBits);
   inspector.value.loadXml(bytes, from, to);
