@@ -46,7 +46,7 @@ export class BodyInspector {
   private readonly guard: JsonGuard;
   /** Whether JSON comes a line at a time. */
   private hasLines = false;
-  /** Whether the body may go on behind what is inspected. */
+  /** Whether the body may go on behind its inspected part. */
   private isCut = false;
   private readonly seen: SeenTexts = new SeenTexts();
   private readonly takeRun: RunTaker = (bytes, from, to) => {
@@ -307,7 +307,7 @@ export class BodyInspector {
     return isFramed && (isLastWhole || this.isCut) && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
   }
 
-  /** A field of a multipart body, or what is between its parts; the reading has its name. For the parameters see FieldTaker. */
+  /** A field of a multipart body, or text between its parts; the reading has its name. For the parameters see FieldTaker. */
   private inspectField(bytes: Uint8Array, from: number, to: number, isFileByName: boolean): void {
     const { inspector, findings } = this;
     const { value } = inspector;
