@@ -3,7 +3,7 @@ import { type DryRequest, DryRun, type HttpVersion } from "../explain/dry-run.ts
 import { explainRequest } from "../explain/explanation.ts";
 import { requestOf } from "../explain/typed-request.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { passedNames } from "../worker/passed-names.ts";
+import { passedNames } from "../routes/streams/passed-names.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { explanationText, NO_PAINT, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";

@@ -50,9 +50,9 @@ export class BreakerWatch {
 
   /** A worker has moved a breaker. */
   onChange(key: string, change: BreakerChange): void {
-    const slot = this.list.slotOf(key);
-    if (slot < 0) return;
-    const node = this.list.nodes[slot]!;
+    const node = this.list.nodeOf(key);
+    if (node === null) return;
+    const { slot } = node;
     if (change === "closed") this.onClosed(node, slot);
     else if (change === "trial") {
       this.endProbing(key);
@@ -85,9 +85,10 @@ export class BreakerWatch {
 
   /** Takes over what a worker has opened and did not live to tell. */
   adopt(): void {
-    this.list.nodes.forEach((node, slot) => {
-      if (this.table.state(slot) === BreakerState.Open && !this.timers.has(node.key)) this.onOpened(node, slot);
-    });
+    for (const node of this.list.nodes) {
+      const isOpen = this.table.state(node.slot) === BreakerState.Open;
+      if (isOpen && !this.timers.has(node.key)) this.onOpened(node, node.slot);
+    }
   }
 
   private onOpened(node: NodeInit, slot: number): void {

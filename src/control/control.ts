@@ -33,13 +33,14 @@ import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../memory/connection-counts.ts";
 import { COUNTERS } from "../memory/counter-rows.ts";
-import type { CounterBuffers } from "../memory/counter-table.ts";
+import type { CounterBuffers, CounterLabels } from "../memory/counter-table.ts";
 import { CounterTotals } from "../memory/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
 import { firewallsOf } from "../routes/route-config.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { type TargetChanges, targetChanges } from "../routes/target-changes.ts";
 import { listedSidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import { listenerFacts } from "../settings/server-listeners.ts";
 import {
@@ -304,7 +305,11 @@ export class Control implements PoolListener, ThreadPorts {
     return new Reloads({
       read: this.options.reload,
       current: () => this.fileConfig,
-      prepare: (next) => this.prepare(next, this.withFound(this.operations.maintenance.applied(next))),
+      prepare: (next, isWhole) => {
+        const config = this.withFound(this.operations.maintenance.applied(next));
+        const changes = isWhole ? null : targetChanges(this.config, config);
+        return changes === null ? this.prepare(next, config) : this.prepareTargets(next, config, changes);
+      },
       isEnding: () => this.ending.hasBegun,
       // One that stands still takes it up when it moves again, or its successor does.
       workers: () => [...this.listening.keys()].filter((worker) => !this.parts.watch.isStalled(worker)),
@@ -523,6 +528,35 @@ export class Control implements PoolListener, ThreadPorts {
         };
       },
     };
+  }
+
+  /** The same if targets alone are others. */
+  private prepareTargets(
+    fileConfig: RuntimeConfig,
+    config: RuntimeConfig,
+    { routes, streams }: TargetChanges,
+  ): NextConfiguration {
+    const ready = this.parts.nodes.prepareTargets(config);
+    return {
+      message: { routes, streams, nodes: ready.fields, labels: this.newLabels(config, { routes, streams }) },
+      isLive: true,
+      drop: () => {},
+      takeUp: () => {
+        this.config = config;
+        this.fileConfig = fileConfig;
+        ready.takeUp?.();
+        for (const service of this.services.all) service.useTargets?.(config);
+      },
+      settled: () => ({ routes: config.routes.length, targets: routes.length + streams.length }),
+    };
+  }
+
+  /** Numbers those of new targets. @returns null if there is none */
+  private newLabels(config: RuntimeConfig, { routes, streams }: TargetChanges): CounterLabels | null {
+    const { upstreams } = this.labels;
+    const before = upstreams.all().length;
+    for (const { keys } of [...routes, ...streams]) for (const { originKey } of keys.targets) upstreams.idOf(originKey);
+    return upstreams.all().length === before ? null : labelsOf(config, this.labels);
   }
 
   /** Without a listener in clear text, the port of the gateway is that of TLS. */

@@ -78,7 +78,7 @@ export class InProcessGateway {
       challenges: createChallengeTable(),
       bans: { table: createBanTable(crypto.getRandomValues(new Int32Array(2))), networks: null },
       clock: readClock(),
-      nodes: this.nodes.buffer,
+      ...this.nodes.startFields(),
       names: [],
       cookieKey: "",
       cache: new CacheOwner(config.server.cache, 1).buffers,

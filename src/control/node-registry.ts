@@ -5,6 +5,7 @@ import type { Takers } from "../core/message-takers.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import type { BreakerMessage } from "../features/balance/balancer.ts";
+import { NodePlaces, roomFor } from "../memory/node-places.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../memory/node-table.ts";
 import { type KnownName, type NamedMessage, type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
@@ -18,6 +19,7 @@ import type { ProbeQuestion } from "../upstream/probe-dialog.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { type NodeInit, NodeList, nodeKey, nodeKeys } from "../worker/node-list.ts";
+import type { ChangedNodes } from "../worker/node-set.ts";
 import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
@@ -53,6 +55,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   private list: NodeList;
   private shared: SharedArrayBuffer;
   private table: NodeTable;
+  private places: NodePlaces;
   private readonly watch: BreakerWatch;
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
@@ -74,7 +77,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     this.names = threadResolver(onFailure, this.publish);
     this.names.use(config.proxy.transport);
     this.list = new NodeList(config);
-    this.shared = createNodeTable(this.list.size);
+    this.shared = createNodeTable(roomFor(this.list.size));
+    this.places = new NodePlaces(this.list.size);
     this.table = new NodeTable(this.shared);
     const probe = (node: NodeInit, done: (succeeded: boolean) => void) => void this.tries(node).then(done);
     const ports = { now: () => performance.now(), after, event, probe };
@@ -93,11 +97,15 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     return this.shared;
   }
 
-  /** Begins the active health checks. */
-  startFields(): { readonly nodes: SharedArrayBuffer; readonly names: readonly KnownName[] } {
-    return { nodes: this.buffer, names: this.names.known() };
+  startFields(): {
+    readonly nodes: SharedArrayBuffer;
+    readonly slots: Int32Array;
+    readonly names: readonly KnownName[];
+  } {
+    return { nodes: this.buffer, slots: this.list.slots(), names: this.names.known() };
   }
 
+  /** Begins the active health checks. */
   start(): void {
     this.prober.use(this.list.nodes.flatMap((node) => this.checkOf(node)));
   }
@@ -110,18 +118,50 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   /** A table for the nodes of a configuration: those that it has too keep their state. */
   prepare(config: RuntimeConfig): Prepared & { readonly fields: { readonly nodes: SharedArrayBuffer } } {
     const list = new NodeList(config);
-    const nodes = createNodeTable(list.size);
-    return { fields: { nodes }, takeUp: () => this.takeUp(list, nodes, config) };
+    const nodes = createNodeTable(roomFor(list.size));
+    const takeUp = (): void => {
+      this.names.use(config.proxy.transport);
+      this.places = new NodePlaces(list.size);
+      this.useList(list, nodes);
+    };
+    return { fields: { nodes }, takeUp };
   }
 
-  private takeUp(list: NodeList, shared: SharedArrayBuffer, { proxy }: RuntimeConfig): void {
-    this.names.use(proxy.transport);
-    const table = new NodeTable(shared);
-    list.nodes.forEach(({ key }, slot) => {
-      const before = this.list.slotOf(key);
-      if (before >= 0) table.copyFrom(this.table, before, slot);
+  /**
+   * The same for a configuration in which only targets are others: nodes that stay keep their place in the table, and the table stays as long as it
+   * has room.
+   */
+  prepareTargets(config: RuntimeConfig): Prepared & { readonly fields: ChangedNodes } {
+    const { list: before, table } = this;
+    const places = this.places.taking(table.size);
+    const fresh = new Map<string, number>();
+    const list = new NodeList(config, (key) => {
+      const known = before.placeOf(key);
+      if (known >= 0) return known;
+      const slot = places.take();
+      fresh.set(key, slot);
+      return slot;
     });
-    list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.isOut(target.originKey)));
+    const gone = before.nodes.filter(({ key }) => list.nodeOf(key) === null);
+    const after = places.after(gone.map(({ slot }) => slot));
+    const nodes = after.size > table.size ? createNodeTable(roomFor(after.size)) : null;
+    // No worker looks at them yet.
+    if (nodes === null) for (const slot of fresh.values()) table.clear(slot);
+    const takeUp = (): void => {
+      this.places = after;
+      this.useList(list, nodes ?? this.shared);
+    };
+    const fields = { nodes, slots: fresh, gone: gone.map(({ key }) => key), goneOrigins: originsOnlyIn(gone, list) };
+    return { fields, takeUp };
+  }
+
+  private useList(list: NodeList, shared: SharedArrayBuffer): void {
+    const table = shared === this.shared ? this.table : new NodeTable(shared);
+    for (const { key, slot, target } of list.nodes) {
+      const before = this.list.slotOf(key);
+      if (before >= 0 && table !== this.table) table.copyFrom(this.table, before, slot);
+      if (before < 0 || table !== this.table) table.setDrained(slot, this.isOut(target.originKey));
+    }
     for (const key of list.others) table.setDrained(list.otherSlotOf(key), this.isOut(key));
     this.list = list;
     this.shared = shared;
@@ -141,7 +181,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
 
   /** All nodes as they stand. */
   standings(): readonly NodeStanding[] {
-    return this.list.nodes.map(({ target, route }, slot) => ({
+    return this.list.nodes.map(({ target, route, slot }) => ({
       originKey: target.originKey,
       name: target.name ?? "",
       route,
@@ -154,7 +194,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   /** Keys of the origins that this gateway has found to be down itself: by a breaker or a health check. */
   down(): readonly string[] {
     const found = this.list.nodes.filter(
-      ({ key }, slot) =>
+      ({ key, slot }) =>
         !this.table.isHealthy(slot) || (this.table.state(slot) === BreakerState.Open && !this.watch.isSuspected(key)),
     );
     return [...new Set(found.map(({ target }) => target.originKey))];
@@ -167,8 +207,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
    */
   suspect(originKey: string): boolean {
     let isAny = false;
-    this.list.nodes.forEach((node, slot) => {
-      const { route, target } = node;
+    this.list.nodes.forEach((node) => {
+      const { route, target, slot } = node;
       if (target.originKey !== originKey || !route.circuitBreaker.enabled) return;
       const others = nodeKeys(route).map((key) => this.list.slotOf(key));
       if (others.some((other) => other >= 0 && other !== slot && this.table.isUsable(other)))
@@ -224,9 +264,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   /** Tells the workers whether an origin gets requests. */
   private mark(originKey: string): void {
     const isOut = this.isOut(originKey);
-    this.list.nodes.forEach((node, slot) => {
-      if (node.target.originKey === originKey) this.table.setDrained(slot, isOut);
-    });
+    for (const { slot, target } of this.list.nodes)
+      if (target.originKey === originKey) this.table.setDrained(slot, isOut);
     const other = this.list.otherSlotOf(originKey);
     if (other >= 0) this.table.setDrained(other, isOut);
   }
@@ -268,13 +307,14 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   }
 
   private onHealth(key: string, healthy: boolean, outcome: ProbeOutcome): void {
-    const slot = this.list.slotOf(key);
-    if (slot < 0) return;
+    const node = this.list.nodeOf(key);
+    if (node === null) return;
+    const { slot } = node;
     if (healthy) this.slowStart.begin(key);
     this.table.setHealthy(slot, healthy);
     if (healthy || outcome.statusCode > 0) this.unreachable.delete(key);
     else this.unreachable.add(key);
-    const upstream = this.list.nodes[slot]!.target.originKey;
+    const upstream = node.target.originKey;
     if (healthy) this.event("upstream_healthy", { upstream });
     else {
       const { statusCode: status, error, detail } = outcome;
@@ -314,6 +354,14 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       return [];
     }
   }
+}
+
+/** Keys of origins that no node of a list is of any more. */
+function originsOnlyIn(gone: readonly NodeInit[], { nodes, others }: NodeList): readonly string[] {
+  const left = new Set(gone.map(({ target }) => target.originKey));
+  if (left.size > 0) for (const { target } of nodes) left.delete(target.originKey);
+  for (const key of others) left.delete(key);
+  return [...left];
 }
 
 /** The client for gRPC is loaded if a target is asked by it. */
@@ -408,8 +456,9 @@ export class SlowStart {
 
   /** A node has recovered. */
   begin(key: string): void {
-    const slot = this.list.slotOf(key);
-    if (slot < 0 || this.durationOf(slot) === 0) return;
+    const node = this.list.nodeOf(key);
+    if (node === null || durationOf(node) === 0) return;
+    const { slot } = node;
     const isGrowing = this.sinceMs.has(key);
     this.sinceMs.set(key, this.ports.now());
     if (isGrowing) this.table.holdBack(slot, MAX_HELD_BACK);
@@ -418,24 +467,23 @@ export class SlowStart {
 
   /** Takes over what a worker has held back and did not live to tell. */
   adopt(): void {
-    this.list.nodes.forEach(({ key }, slot) => {
+    for (const { key, slot } of this.list.nodes)
       if (this.table.heldBack(slot) > 0 && !this.sinceMs.has(key)) this.begin(key);
-    });
   }
 
   private grow(key: string): void {
-    const slot = this.list.slotOf(key);
+    const node = this.list.nodeOf(key);
     const since = this.sinceMs.get(key);
-    const durationMs = slot < 0 ? 0 : this.durationOf(slot);
+    const durationMs = node === null ? 0 : durationOf(node);
     const left = since === undefined || durationMs === 0 ? 0 : 1 - (this.ports.now() - since) / durationMs;
-    if (slot >= 0) this.table.holdBack(slot, Math.ceil(MAX_HELD_BACK * Math.max(0, left)));
+    if (node !== null) this.table.holdBack(node.slot, Math.ceil(MAX_HELD_BACK * Math.max(0, left)));
     if (left > 0) this.ports.after(Math.max(MIN_STEP_MS, durationMs / STEPS), () => this.grow(key));
     else this.sinceMs.delete(key);
   }
+}
 
-  private durationOf(slot: number): number {
-    return this.list.nodes[slot]!.route.circuitBreaker.slowStartMs;
-  }
+function durationOf({ route }: NodeInit): number {
+  return route.circuitBreaker.slowStartMs;
 }
 
 const STEPS = 100;

@@ -238,7 +238,7 @@ export class Operations {
       this.audit("rollback", operator, { ok: false, steps, faults: [found] });
       return refusalResponse(404, found);
     }
-    const outcome = await reloads.take(found.read);
+    const outcome = await reloads.take(found.read, true);
     const { ok, generation, faults } = outcome;
     this.audit("rollback", operator, { ok, steps, to: found.takenAt, generation, ...(ok ? {} : { faults }) });
     return reloadResponse({ ...outcome, fields: { ...outcome.fields, rolled_back_to: found.takenAt } });

@@ -6,6 +6,7 @@ import type { BesideFiles } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile } from "../settings/config-settings.ts";
 import { type ListenerPlace, listenersOf } from "../worker/listeners.ts";
+import type { NewTargets } from "../worker/live-targets.ts";
 import type { NewConfiguration, ToWorker } from "../worker/messages.ts";
 
 /** What `config_reload` says of a reload beside whether it has succeeded. */
@@ -32,8 +33,14 @@ export interface BesidePorts {
 }
 
 /** A configuration that the control thread has made ready for the workers, and has not taken up itself. */
-export interface NextConfiguration {
-  readonly message: Omit<NewConfiguration, "id">;
+export type NextConfiguration = NextSteps &
+  (
+    | { readonly isLive?: false; readonly message: Omit<NewConfiguration, "id"> }
+    /** Targets alone are others: the configuration in use goes on with them. */
+    | { readonly isLive: true; readonly message: Omit<NewTargets, "id"> }
+  );
+
+interface NextSteps {
   /** Every worker has built it: the control thread takes it up. */
   takeUp(): void;
   /** Some worker could not build it: what was opened for it is closed. */
@@ -48,8 +55,11 @@ interface ReloadPorts {
   read(): ReloadResult | Promise<ReloadResult>;
   /** The configuration in use, as the files said it: what operators have switched since is built in by `prepare`. */
   current(): RuntimeConfig;
-  /** @throws what prevents the configuration, such as a port that is taken */
-  prepare(config: RuntimeConfig): NextConfiguration;
+  /**
+   * @param isWhole whether workers build it anew even if targets alone are others
+   * @throws what prevents the configuration, such as a port that is taken
+   */
+  prepare(config: RuntimeConfig, isWhole: boolean): NextConfiguration;
   /** Whether the process ends: no reload begins any more. */
   isEnding(): boolean;
   /** The workers that serve now. */
@@ -73,6 +83,13 @@ export interface ReloadOutcome {
 }
 
 type Waiting = ((outcome: ReloadOutcome) => void)[];
+
+/** A configuration in place of the files'. */
+interface Other {
+  readonly read: ReloadPorts["read"];
+  readonly isWhole: boolean;
+  readonly waiting: Waiting;
+}
 
 /** How long a worker may take to build a configuration; ten thousand routes take it less than a second. */
 const RELOAD_PATIENCE_MS = 30_000;
@@ -100,7 +117,7 @@ export class Reloads {
   /** Who waits for the next reload, and for the next `rebuild`; null if it is not wanted. */
   private reloads: Waiting | null = null;
   /** Configurations to take up in place of the files'. */
-  private readonly others: { readonly read: ReloadPorts["read"]; readonly waiting: Waiting }[] = [];
+  private readonly others: Other[] = [];
   private rebuilds: Waiting | null = null;
 
   constructor(port: ReloadPorts) {
@@ -117,10 +134,13 @@ export class Reloads {
     return this.outcomeFor(this.reloads);
   }
 
-  /** The same with the result of `read` in place of the files, after the calls that wait already. */
-  take(read: ReloadPorts["read"]): Promise<ReloadOutcome> {
+  /**
+   * The same with the result of `read` in place of the files, after the calls that wait already.
+   * @param isWhole whether workers build it anew even if targets alone are others
+   */
+  take(read: ReloadPorts["read"], isWhole = false): Promise<ReloadOutcome> {
     const waiting: Waiting = [];
-    this.others.push({ read, waiting });
+    this.others.push({ read, isWhole, waiting });
     return this.outcomeFor(waiting);
   }
 
@@ -162,17 +182,18 @@ export class Reloads {
         return;
       }
       const isRebuild = reloads === null && other === undefined;
-      const outcome = await (isRebuild ? this.rebuildNow() : this.reload(other?.read ?? (() => this.port.read())));
+      const { read = () => this.port.read(), isWhole = true } = other ?? {};
+      const outcome = await (isRebuild ? this.rebuildNow() : this.reload(read, isWhole));
       for (const resolve of waiting) resolve(outcome);
     }
   }
 
   private async rebuildNow(): Promise<ReloadOutcome> {
     const { port } = this;
-    return port.isEnding() ? this.failed([ENDING]) : this.attempt(() => port.current());
+    return port.isEnding() ? this.failed([ENDING]) : this.attempt(() => port.current(), false);
   }
 
-  private async reload(source: ReloadPorts["read"]): Promise<ReloadOutcome> {
+  private async reload(source: ReloadPorts["read"], isWhole: boolean): Promise<ReloadOutcome> {
     const { port } = this;
     if (port.isEnding()) return this.failed([ENDING]);
     port.onBegin();
@@ -185,7 +206,7 @@ export class Reloads {
     const outcome = await this.attempt(() => {
       const read = source();
       return read instanceof Promise ? read.then(judged) : judged(read);
-    });
+    }, isWhole);
     const { ok, generation, faults, fields } = outcome;
     const { settled, fields: about = {} } = (result ?? {}) as Partial<ReloadResult & { readonly ok: true }>;
     settled?.(faults);
@@ -196,10 +217,13 @@ export class Reloads {
     return outcome;
   }
 
-  private async attempt(config: () => RuntimeConfig | Promise<RuntimeConfig>): Promise<ReloadOutcome> {
+  private async attempt(
+    config: () => RuntimeConfig | Promise<RuntimeConfig>,
+    isWhole: boolean,
+  ): Promise<ReloadOutcome> {
     try {
       const found = config();
-      const fields = await this.run(found instanceof Promise ? await found : found);
+      const fields = await this.run(found instanceof Promise ? await found : found, isWhole);
       return { ok: true, generation: this.generation, faults: [], fields };
     } catch (error) {
       return this.failed(error instanceof ReloadFaults ? error.faults : [messageOf(error)]);
@@ -215,22 +239,27 @@ export class Reloads {
    * @returns what the log says of it
    * @throws ReloadFaults, or whatever building the configuration has thrown
    */
-  private async run(config: RuntimeConfig): Promise<ReloadFields> {
+  private async run(config: RuntimeConfig, isWhole: boolean): Promise<ReloadFields> {
     const { port, rollout } = this;
-    const next = port.prepare(config);
+    const next = port.prepare(config, isWhole);
     const id = ++this.lastId;
-    const message = { id, ...next.message };
-    const errors = await rollout.all("prepared", id, () => port.broadcast({ kind: "prepare", ...message }));
+    const tell = (step: "prepare" | "commit") => port.broadcast(wordOf(step, id, next));
+    const errors = await rollout.all("prepared", id, () => tell("prepare"));
     if (errors.length > 0 || port.isEnding()) {
       port.broadcast({ kind: "abort", id });
       next.drop();
       throw new ReloadFaults(errors.length > 0 ? errors : [ENDING]);
     }
-    this.generation++;
+    if (next.isLive !== true) this.generation++;
     next.takeUp();
-    const late = await rollout.all("applied", id, () => port.broadcast({ kind: "commit", ...message }));
+    const late = await rollout.all("applied", id, () => tell("commit"));
     return { ...next.settled(), ...(late.length > 0 ? { late } : {}) };
   }
+}
+
+/** One of both steps, for the workers. */
+function wordOf(step: "prepare" | "commit", id: number, next: NextConfiguration): ToWorker {
+  return next.isLive ? { kind: `${step}-targets`, id, ...next.message } : { kind: step, id, ...next.message };
 }
 
 /** What the workers have said to one question. */

@@ -27,6 +27,8 @@ export interface ControlService<Config> {
    * @returns what the workers wait for at the start, if there is anything
    */
   use?(config: Config, file: Config): unknown;
+  /** Takes up a configuration that differs from the one in use in targets of routes and streams alone, in place of `use`. */
+  useTargets?(config: Config): void;
   /** Every worker serves, for the first time. */
   begin?(): void;
   /** A worker has ended; another one is started in its place. */

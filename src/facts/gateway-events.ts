@@ -63,6 +63,11 @@ export const GATEWAY_EVENTS = {
       generation: optional(numberField("counts the configurations that have been in use")),
       faults: optional(texts("why nothing changed")),
       routes: optional(numberField("how many routes there are")),
+      targets: optional(
+        numberField(
+          "routes and streams that have got other targets, where nothing else has changed: `generation` stays",
+        ),
+      ),
       needs_restart: optional(texts("what takes effect only after a restart")),
       removed: optional(texts("listeners and protections that are gone")),
       late: optional(texts("workers that took too long to take it up")),

@@ -205,6 +205,11 @@ export class NodeTable {
     }
   }
 
+  /** Forgets all of a node that nothing looks at any more. */
+  clear(slot: number): void {
+    for (let cell = 0; cell < CELLS; cell++) Atomics.store(this.cells, slot * CELLS + cell, 0);
+  }
+
   private countAnew(at: number): void {
     Atomics.store(this.cells, at + SEEN, 0);
     Atomics.store(this.cells, at + MISSED, 0);

@@ -171,7 +171,8 @@ export class RouteOf<Handler> {
   readonly kind: RouteKind;
   readonly label: string;
   readonly path: string;
-  readonly handler: Handler;
+  /** Another one once its targets are others. */
+  handler: Handler;
   readonly stripPrefix: boolean;
   readonly chunkedMode: ChunkedMode;
   readonly maxBodyBytes: number;

@@ -15,6 +15,7 @@ import type { ConnectionBuffers } from "../memory/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../memory/counter-table.ts";
 import type { KnownName, NamedMessage } from "../net/name-resolver.ts";
 import type { ListeningSocket, OpeningListener } from "./listeners.ts";
+import type { TargetWord } from "./live-targets.ts";
 import type { PackedConfig } from "./packed-config.ts";
 import type { ListedWorkerServices, SharedFields, StartFields } from "./services.ts";
 
@@ -39,6 +40,8 @@ export type ToWorker =
       readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
+      /** The places of nodes in it, in the order of the configuration. */
+      readonly slots: Int32Array;
       /** Facts about the names of origins. */
       readonly names: readonly KnownName[];
       /** What sticky cookies are made with where their route has no secret: the same in all workers. */
@@ -66,6 +69,8 @@ export type ToWorker =
   | ({ readonly kind: "prepare" } & NewConfiguration)
   /** Take it up: every worker has built it. To be answered with `applied`. */
   | ({ readonly kind: "commit" } & NewConfiguration)
+  /** The same with other targets for the configuration in use. */
+  | TargetWord
   /** Some worker could not build it: what has been prepared goes. */
   | { readonly kind: "abort"; readonly id: number }
   /** To be answered with `fenced`: see WorkerFence. */

@@ -48,6 +48,8 @@ export class OriginPools {
   private readonly context: UpstreamSocketPorts;
   private isClosed = false;
   private readonly pools: Map<string, Pool> = new Map();
+  /** Pools of other origins than targets of routes. */
+  private readonly pinned: Set<Pool> = new Set();
   private readonly others: Closable[] = [];
 
   constructor(transport: TransportConfig, context: UpstreamSocketPorts) {
@@ -55,8 +57,13 @@ export class OriginPools {
     this.context = context;
   }
 
-  /** The pool of a target for a route with these settings, made now if it is new. @param isMirror see `mirrorPoolOf` */
-  poolOf(target: OriginConfig, { tls, strictOrigins, fastcgi }: PoolTerms, isMirror = false): Pool {
+  /** The pool of an origin with these settings, made now if it is new. It is there until all are closed. @param isMirror see `mirrorPoolOf` */
+  poolOf(target: OriginConfig, terms: PoolTerms, isMirror = false): Pool {
+    return this.keep(this.targetPoolOf(target, terms, isMirror));
+  }
+
+  /** The same for a target of a route: `closeOrigins` closes it. */
+  targetPoolOf(target: OriginConfig, { tls, strictOrigins, fastcgi }: PoolTerms, isMirror = false): Pool {
     const key = JSON.stringify(tls);
     if (speaksFastCgi(target.scheme))
       return this.pool(target, key, () => NO_TLS, { maxIdle: fastcgi?.keepConnections ?? 0 });
@@ -72,7 +79,7 @@ export class OriginPools {
    */
   poolWith(origin: OriginConfig, identity: SidecarIdentity, own: OwnListeners, serverIds: readonly string[]): Pool {
     const key = serverIds.length === 0 ? SIDECAR : `${JSON.stringify(serverIds)} ${SIDECAR}`;
-    return this.pool(origin, key, () => identity.tlsFor(origin.hostname, serverIds), { own });
+    return this.keep(this.pool(origin, key, () => identity.tlsFor(origin.hostname, serverIds), { own }));
   }
 
   /** A sidecar's certificates have changed: exchanges go over new connections from now on. */
@@ -85,8 +92,25 @@ export class OriginPools {
     for (const [key, pool] of this.pools) {
       if (pool !== upstream) continue;
       this.pools.delete(key);
+      this.pinned.delete(pool);
       pool.close();
     }
+  }
+
+  /** Closes the kept connections to origins that are no route's target any more, and forgets them. */
+  closeOrigins(originKeys: readonly string[]): void {
+    if (originKeys.length === 0) return;
+    const gone = new Set(originKeys);
+    for (const [key, pool] of this.pools) {
+      if (!gone.has(pool.label) || this.pinned.has(pool)) continue;
+      this.pools.delete(key);
+      pool.close();
+    }
+  }
+
+  private keep(pool: Pool): Pool {
+    this.pinned.add(pool);
+    return pool;
   }
 
   private pool(
@@ -149,5 +173,6 @@ export class OriginPools {
     this.isClosed = true;
     for (const pool of this.pools.values()) pool.close();
     this.pools.clear();
+    this.pinned.clear();
   }
 }

@@ -36,11 +36,11 @@ import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { sloTap } from "../routes/slo-routes.ts";
+import { passedNames } from "../routes/streams/passed-names.ts";
 import { waitingPhase } from "../routes/waiting-rooms.ts";
 import { sitesIn } from "../settings/server-listeners.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { type AgentPolicy, agentPolicy } from "./client-policy.ts";
-import { passedNames } from "./passed-names.ts";
 import { bodyRules, settingsByIndex } from "./routing.ts";
 import type { WayPorts } from "./runtime-inputs.ts";
 

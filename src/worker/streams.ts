@@ -14,7 +14,9 @@ import type { ClientPeer } from "../message/client-peer.ts";
 import type { ClientPlaces } from "../message/ports.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { type NameTable, passedNames } from "../routes/streams/passed-names.ts";
 import { addressText, type ListenAddress, type StreamConfig } from "../routes/streams/stream-config.ts";
+import { type TargetChanges, withTargets } from "../routes/target-changes.ts";
 import type { DatagramStream } from "../streams/datagrams.ts";
 import { Forwarding, type StreamForwardPorts } from "../streams/forwarding.ts";
 import type { ListeningStream } from "../streams/stream-listener.ts";
@@ -22,7 +24,6 @@ import type { StreamRoute } from "../streams/stream-route.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
 import { type StreamListener, streamListener } from "./listeners.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
-import { type NameTable, passedNames } from "./passed-names.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What the streams of a worker are made with. */
@@ -33,7 +34,7 @@ interface StreamPorts {
   readonly open: SharedArrayBuffer;
   readonly worker: number;
   readonly workers: number;
-  readonly nodes: ConfiguredNodes;
+  readonly nodes: Pick<ConfiguredNodes, "nodesOf">;
   readonly places: ClientPlaces;
   readonly log: LogBatch;
   /** Lines of the access log, where they have outputs of their own. */
@@ -47,17 +48,21 @@ interface StreamPorts {
 export class Streams implements PassedNames {
   private readonly services: WorkerServices;
   private readonly config: RuntimeConfig;
+  private readonly inputs: StreamPorts;
+  private readonly log: StreamLog | null;
   /** The names that are passed through, by listener. */
   private readonly names: Map<string, NameTable | null> = new Map();
   private readonly contexts: Map<ConnectionObserver, StreamForwardPorts> = new Map();
-  private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
+  private readonly routes: Map<StreamConfig, StreamRoute>;
   private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
-  private readonly datagrams: ReadonlyMap<string, DatagramStream>;
+  private readonly datagrams: Map<string, DatagramStream>;
 
   constructor(config: RuntimeConfig, inputs: StreamPorts) {
     this.services = inputs.services;
     this.config = config;
+    this.inputs = inputs;
     const log = streamLog(config, inputs);
+    this.log = log;
     this.listening = new Map(
       config.streams.flatMap((stream) =>
         (stream.type === "tcp" ? stream.listen : []).map((at): [StreamListener, ListeningStream] => [
@@ -80,6 +85,22 @@ export class Streams implements PassedNames {
           return stream.listen.map((at): [string, DatagramStream] => [addressText(at), datagrams]);
         }),
     );
+  }
+
+  /** A stream with other targets, for connections and sessions that begin from now on. */
+  withTargets(change: TargetChanges["streams"][number], nodes: Pick<ConfiguredNodes, "nodesOf">): { commit(): void } {
+    const stream = this.config.streams[change.index]!;
+    const inputs = { ...this.inputs, nodes };
+    const route = new ConfiguredStream(withTargets(stream, change), this.config, inputs, this.log);
+    return {
+      commit: () => {
+        this.routes.set(stream, route);
+        for (const at of stream.listen) {
+          const known = this.datagrams.get(addressText(at));
+          if (known !== undefined) this.datagrams.set(addressText(at), { ...known, route });
+        }
+      },
+    };
   }
 
   isBusy(listener: string): boolean {
@@ -204,7 +225,7 @@ class ConfiguredStream implements StreamRoute {
 }
 
 /** The targets of a stream that may get connections. */
-function targetsOf(stream: StreamConfig, nodes: ConfiguredNodes) {
+function targetsOf(stream: StreamConfig, nodes: StreamPorts["nodes"]) {
   const streamNodes = nodes.nodesOf(stream);
   return stream.targets.flatMap((target, i) => {
     if (target.weight === 0) return [];

@@ -29,14 +29,14 @@ import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
 import { LeakGuards } from "../features/waf/waf-policy.ts";
 import type { CounterLabels } from "../memory/counter-table.ts";
-import type { Pipeline, Route } from "../message/exchange.ts";
+import type { Handler, Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { canaryOf, withCanaries } from "../routes/canary-routes.ts";
 import { targetGate } from "../routes/concurrency-gates.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { upstreamRoutes, wafOf } from "../routes/route-config.ts";
+import { hasTargets, type RouteConfig, upstreamRoutes, wafOf } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -45,6 +45,7 @@ import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
@@ -66,6 +67,9 @@ import { type SidecarPipelines, sidecarPipelines } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
 import { cachePolicies } from "./worker-cache.ts";
 
+/** Makes the handler of a route, at first or with other targets. */
+type RouteMaker = (route: RouteConfig, nodes: Pick<ConfiguredNodes, "nodesOf">) => Handler;
+
 /** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
 export interface WorkerRuntime {
   readonly config: RuntimeConfig;
@@ -75,6 +79,8 @@ export interface WorkerRuntime {
   readonly internalPipeline: Pipeline;
   readonly settings: ConnectionSettings;
   readonly pools: OriginPools;
+  /** Makes a route's handler anew, with other targets. */
+  readonly make: RouteMaker;
   /** null where there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
   /** null where there are none. */
@@ -103,12 +109,17 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const compression = new Compression(config.server, compressionPorts(inputs));
   const leaks = new LeakGuards(config.server.waf, leakPorts(inputs));
   const transcoded = transcoding(config, inputs, pools);
+  const targetSite: RouteTypePorts = { ...site, poolOf: (target, route) => pools.targetPoolOf(target, route) };
+  const make: RouteMaker = (route, nodes) => {
+    const ofTargets = nodes === inputs.nodes ? targetSite : { ...targetSite, nodesOf: nodes.nodesOf };
+    const own = hasTargets(route) ? ofTargets : site;
+    return compression.wrap(leaks.wrap(routeTypeOf(route).build(route, own), wafOf(config, route)), route);
+  };
   const router: Router = publicRouter(config, {
     endpoints,
     transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
     listed: site.redirects,
-    configured: (route) =>
-      compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), wafOf(config, route)), route),
+    configured: (route) => make(route, inputs.nodes),
     extra: inputs.extraRoutes,
   });
   const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
@@ -125,7 +136,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog: accessLog?.ofServer ?? null, tracer });
   const streams = streamsOf(config, inputs);
   const settings = connectionSettings(config);
-  return { config, router, pipeline, internalPipeline, settings, pools, sidecar, streams, purge };
+  return { config, router, pipeline, internalPipeline, settings, pools, make, sidecar, streams, purge };
 }
 
 /** What forwards connections is loaded where a configuration asks for it. */

@@ -19,7 +19,7 @@ import { SeenReports } from "../features/dashboard/seen-reports.ts";
 import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
-import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
+import { bodyLimitsOf, dependsOnDisk } from "../features/ingest/body-limits.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -30,8 +30,7 @@ import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
 import { UNMATCHED_LABEL } from "../features/telemetry/route-labels.ts";
 import { adoptKeywords } from "../features/waf/rule-table.ts";
-import { BodyBudget, type BodyLimits } from "../memory/body-budget.ts";
-import { DEFAULT_SPOOLED_BYTES } from "../memory/body-pool.ts";
+import { BodyBudget } from "../memory/body-budget.ts";
 import { ConnectionCounts } from "../memory/connection-counts.ts";
 import { COUNTERS, type CounterRow } from "../memory/counter-rows.ts";
 import { WorkerCounters } from "../memory/counter-table.ts";
@@ -53,6 +52,7 @@ import {
   type StreamListener,
   udpAddressesOf,
 } from "./listeners.ts";
+import { LiveTargets } from "./live-targets.ts";
 import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
@@ -149,6 +149,11 @@ export class Worker {
   private udp: UdpListeners | null = null;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
+  private readonly targets: LiveTargets = new LiveTargets(() => ({
+    runtime: this.runtime,
+    nodes: this.nodes,
+    counters: this.counters,
+  }));
   private readonly certificates: WorkerCertificates;
   private readonly parts: ListedWorkerServices;
   /** The same, as one. */
@@ -204,7 +209,7 @@ export class Worker {
     this.parts = listParts(this.given());
     this.list = new PartList(this.parts);
     this.list.begin(start);
-    const nodes = this.nodes.prepare(config, start.nodes);
+    const nodes = this.nodes.prepare(config, start.nodes, start.slots);
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
     this.edge = this.makeEdge(this.runtime.pipeline);
@@ -327,8 +332,10 @@ export class Worker {
       fence: ({ id }, _, response) => response({ kind: "fenced", id }),
       prepare: (next, _, response) => response({ kind: "prepared", id: next.id, error: this.prepare(next) }),
       commit: (next) => this.commit(next),
+      ...this.targets.takers,
       abort: ({ id }) => {
         if (this.prepared?.id === id) this.abandon();
+        this.targets.abort();
       },
     };
   }
@@ -670,23 +677,6 @@ export class Worker {
 /** No load balancer is in front of a sidecar. */
 function unproxied(settings: ConnectionSettings): ConnectionSettings {
   return { ...settings, proxies: null };
-}
-
-/**
- * The limits of held bodies. Where `max_spooled_bytes` is `auto`, half of what the disk has free beside such bodies, 16 GiB at
- * most. What is free changes: to be asked again now and then (`dependsOnDisk`).
- * @param spooledBytes what all such bodies take now
- */
-function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
-  const { maxBufferedBytes, maxBufferedShare, maxSpooledBytes } = proxy.transport;
-  const half = (): number => (freeSpoolBytes() + spooledBytes) / 2;
-  const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, half());
-  return { memoryBytes: maxBufferedBytes, share: maxBufferedShare, diskBytes };
-}
-
-/** Whether the limits follow what the disk has free. */
-function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
-  return proxy.transport.maxSpooledBytes === 0;
 }
 
 /** Counters of key exchanges by their groups. */

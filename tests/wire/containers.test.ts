@@ -81,6 +81,10 @@ test("containers of one route are its targets; one that ends, stops or turns unh
   engine.start("b", { labels: edge("both", { hosts: "both.test, also.test" }, two.port), health: "starting" });
   await becomes("one", "also.test");
   expect(new Set(await Promise.all([1, 2, 3, 4].map(() => text("both.test"))))).toEqual(new Set(["one"]));
+  const generation = async () =>
+    (json(await gateway.once(request("GET /internal/api/status", ["Host: localhost"]))) as { generation: number })
+      .generation;
+  const before = await generation();
   engine.health("b", "healthy");
   const both = (): Promise<string[]> => Promise.all([1, 2, 3, 4].map(() => text("both.test")));
   await eventually(async () => expect(new Set(await both())).toEqual(new Set(["one", "two"])));
@@ -91,6 +95,8 @@ test("containers of one route are its targets; one that ends, stops or turns unh
   await eventually(async () => expect(new Set(await both())).toEqual(new Set(["one", "two"])));
   engine.health("b", "unhealthy");
   await eventually(async () => expect(new Set(await both())).toEqual(new Set(["one"])));
+  // Targets alone have changed: the configuration is the same.
+  expect(await generation()).toBe(before);
   engine.end("a");
   await becomes("404", "both.test");
 });

@@ -116,8 +116,15 @@ test("a Gateway gets an address and serves its routes; statuses say so", async (
 });
 
 test("changes are taken up: endpoints, rules, precedence across routes; literal braces and variables", async () => {
+  const generation = async () => {
+    const reply = await fetch(`http://127.0.0.1:${gateways[0]!.port}/internal/api/status`);
+    return ((await reply.json()) as { readonly generation: number }).generation;
+  };
+  const before = await generation();
   api.put(slice("one", origins[1]!.port!));
   await becomes("/a", "two /a");
+  // Endpoints need no other configuration.
+  expect(await generation()).toBe(before);
   api.put(
     route("narrow", [
       {

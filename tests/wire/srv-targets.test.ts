@@ -4,7 +4,7 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, runEdge, startGateway } from "../harness/gateway.ts";
 import { NameServer } from "../harness/name-server.ts";
-import { request } from "../harness/raw-client.ts";
+import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const names = await NameServer.start();
@@ -51,6 +51,8 @@ describe("the servers of a service", () => {
     serve([at(portOf(third), 5, 0)]);
     await eventually(async () => expect(await shares(1)).toEqual([0, 0, 1]));
     expect(await shares(10)).toEqual([0, 0, 10]);
+    const status = await gateway.once(request("GET /internal/api/status", ["Host: localhost"]));
+    expect(json(status)).toMatchObject({ generation: 1 });
   });
 
   test("serve on while the name servers are silent or broken", async () => {

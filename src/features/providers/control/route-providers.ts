@@ -50,6 +50,11 @@ export class RouteProviders implements ControlService<RuntimeConfig> {
     this.report();
   }
 
+  useTargets(): void {
+    this.stamp = this.ports.beside().stamp;
+    this.report();
+  }
+
   stop(): void {
     this.watch.stop();
   }

@@ -1,7 +1,7 @@
-import { acmeOrders } from "../features/acme/orders.ts";
-import { HostTable } from "../message/host-table.ts";
-import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { StreamConfig } from "../routes/streams/stream-config.ts";
+import { acmeOrders } from "../../features/acme/orders.ts";
+import { HostTable } from "../../message/host-table.ts";
+import type { RuntimeConfig } from "../runtime-config.ts";
+import type { StreamConfig } from "./stream-config.ts";
 
 /** What becomes of connections for a name: the stream that they go through, or null where their TLS ends here. */
 export type NameTable = HostTable<StreamConfig | null>;
