@@ -20,8 +20,12 @@ export class StatusWriter {
   private readonly written: Map<string, string> = new Map();
   private readonly busy: Set<string> = new Set();
   private readonly failures: Map<string, number> = new Map();
-  private readonly said: Set<string> = new Set();
-  private events: readonly ObjectEvent[] = [];
+  /** Of statuses that need no write: the object and the text by which they were judged. */
+  private readonly settled: Map<string, { readonly object: KubeObject; readonly text: string }> = new Map();
+  /** Keys of statuses to be judged. */
+  private readonly due: Set<string> = new Set();
+  private said: Set<string> = new Set();
+  private readonly untold: Map<string, ObjectEvent> = new Map();
   private isActive = false;
   private timer: Timer | null = null;
 
@@ -40,8 +44,13 @@ export class StatusWriter {
   /** Takes the statuses and events from now on. */
   use(statuses: readonly StatusPatch[], events: readonly ObjectEvent[]): void {
     this.wanted = new Map(statuses.map((one) => [keyOf(one.object), one]));
-    this.events = events;
-    for (const key of this.written.keys()) if (!this.wanted.has(key)) this.written.delete(key);
+    for (const known of [this.written, this.settled])
+      for (const key of known.keys()) if (!this.wanted.has(key)) known.delete(key);
+    for (const [key, patch] of this.wanted) {
+      const known = this.settled.get(key);
+      if (known?.object !== this.objectOf(patch) || known.text !== JSON.stringify(patch.status)) this.due.add(key);
+    }
+    this.note(events);
     this.work();
   }
 
@@ -49,6 +58,8 @@ export class StatusWriter {
   activate(isActive: boolean): void {
     this.isActive = isActive;
     this.written.clear();
+    this.settled.clear();
+    for (const key of this.wanted.keys()) this.due.add(key);
     this.work();
   }
 
@@ -57,33 +68,51 @@ export class StatusWriter {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
+  private note(events: readonly ObjectEvent[]): void {
+    const now = new Map(events.map((event) => [JSON.stringify(event), event]));
+    this.untold.clear();
+    for (const [key, event] of now) if (!this.said.has(key)) this.untold.set(key, event);
+    if (this.said.size > MAX_EVENTS) this.said = new Set([...this.said].filter((key) => now.has(key)));
+  }
+
+  private objectOf({ object: { kind, namespace, name } }: StatusPatch): KubeObject | null {
+    return this.store.get(kind, namespace, name);
+  }
+
+  /** Each status is judged once for each change of it or of its object: there may be thousands, and each write calls this again. */
   private work(): void {
     if (!this.isActive) return;
-    for (const [key, patch] of this.wanted) {
+    for (const key of this.due) {
       if (this.busy.size >= AT_ONCE) return;
-      if (this.busy.has(key) || (this.failures.get(key) ?? 0) > Date.now()) continue;
-      const object = this.store.get(patch.object.kind, patch.object.namespace, patch.object.name);
-      if (object === null) continue;
-      const status = withTimes(patch.status, object.status ?? {}) as Record<string, unknown>;
-      if (this.written.get(key) === textOf(patch.status, object) || isWithin(status, object.status ?? {})) continue;
-      this.busy.add(key);
-      void this.write(key, patch, object, status).finally(() => {
-        this.busy.delete(key);
-        this.work();
-      });
+      if (this.busy.has(key)) continue;
+      this.due.delete(key);
+      this.judge(key);
     }
-    for (const event of this.events) {
+    for (const [key, event] of this.untold) {
       if (this.busy.size >= AT_ONCE) return;
-      const key = JSON.stringify(event);
-      if (this.said.has(key)) continue;
-      if (this.said.size >= MAX_EVENTS) this.said.clear();
+      this.untold.delete(key);
       this.said.add(key);
-      this.busy.add(key);
-      void this.tell(event).finally(() => {
-        this.busy.delete(key);
-        this.work();
-      });
+      this.begin(key, this.tell(event));
     }
+  }
+
+  private judge(key: string): void {
+    const patch = this.wanted.get(key);
+    const object = patch === undefined ? null : this.objectOf(patch);
+    // `later` brings it back.
+    if (patch === undefined || object === null || (this.failures.get(key) ?? 0) > Date.now()) return;
+    const status = withTimes(patch.status, object.status ?? {}) as Record<string, unknown>;
+    if (this.written.get(key) === textOf(patch.status, object) || isWithin(status, object.status ?? {}))
+      this.settled.set(key, { object, text: JSON.stringify(patch.status) });
+    else this.begin(key, this.write(key, patch, object, status));
+  }
+
+  private begin(key: string, call: Promise<void>): void {
+    this.busy.add(key);
+    void call.finally(() => {
+      this.busy.delete(key);
+      this.work();
+    });
   }
 
   private async write(key: string, patch: StatusPatch, object: KubeObject, status: object): Promise<void> {
@@ -109,16 +138,23 @@ export class StatusWriter {
 
   private later(key: string, ms: number): void {
     this.failures.set(key, Date.now() + ms);
-    this.timer ??= setTimeout(
-      () => {
-        this.timer = null;
-        this.work();
-        // For longer waits one look suffices.
-        if (this.failures.size > 0 && this.isActive) this.later(key, 0);
-      },
-      Math.min(LONGEST_RETRY_MS, Math.max(RETRY_MS / 4, ms)),
-    );
-    for (const [one, until] of this.failures) if (until + LONGEST_RETRY_MS < Date.now()) this.failures.delete(one);
+    this.lookAgain(ms);
+  }
+
+  private lookAgain(ms: number): void {
+    const look = (): void => {
+      this.timer = null;
+      const now = Date.now();
+      for (const [key, until] of this.failures)
+        if (until <= now) {
+          this.failures.delete(key);
+          this.due.add(key);
+        }
+      this.work();
+      // For longer waits one look suffices.
+      if (this.failures.size > 0 && this.isActive) this.lookAgain(0);
+    };
+    this.timer ??= setTimeout(look, Math.min(LONGEST_RETRY_MS, Math.max(RETRY_MS / 4, ms)));
   }
 
   private async tell({ object, type, reason, message }: ObjectEvent): Promise<void> {
