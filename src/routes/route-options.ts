@@ -35,6 +35,7 @@ import {
   type MaintenanceConfig,
   maintenance,
 } from "../features/pages/settings.ts";
+import { rewriteBody } from "../features/rewrite/body-settings.ts";
 import { routeSecurityHeaders } from "../features/security/settings.ts";
 import { slo } from "../features/slo/settings.ts";
 import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
@@ -92,7 +93,13 @@ const rows = {
   cache: { type: cache, doc: 'or "cache: false"' },
   // Absent takes the server's.
   compression: { type: routeCompression, field: "", doc: 'or "compression: false"; keys left out are the server\'s' },
-  // The same.
+  rewrite_body: {
+    type: rewriteBody,
+    absent: null,
+    example: { rules: [{ find: "http://app.internal/", with: "https://shop.example.com/" }] },
+    doc: "other texts in the bodies of responses; or the list of rules alone",
+  },
+  // As compression.
   rate_limit: {
     type: rateLimit,
     field: "",
@@ -318,6 +325,7 @@ export function explainOptions(route: RouteOptions): object {
     ...(route.acmeChallenge === "gateway" ? {} : { acme_challenge: route.acmeChallenge }),
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
+    ...(route.rewriteBody === null ? {} : { rewrite_body: rewriteBody.write(route.rewriteBody) }),
     rate_limit: explainRateLimit(route.rateLimit),
     ...(route.priority === "normal" ? {} : { priority: route.priority }),
     ...(route.slo === null ? {} : { slo: slo.write(route.slo) }),

@@ -9,6 +9,7 @@ import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../features/files/f
 import { hooks } from "../features/functions/settings.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
+import { editsBodies } from "./body-edits.ts";
 import { editedHandler } from "./header-operations.ts";
 import { rewrite, rewriting } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
@@ -112,7 +113,12 @@ function explain({ spa, fallback, browse, cacheControl, rewrite: rewritten }: St
 }
 
 function build(route: StaticRouteConfig, site: RouteTypePorts): Handler {
-  const mount = { ...route, recheckMs: recheckMsOf(route), isRewritten: route.rewrite !== null };
+  const mount = {
+    ...route,
+    recheckMs: recheckMsOf(route),
+    isRewritten: route.rewrite !== null,
+    isPlain: editsBodies(route),
+  };
   return editedHandler(rewriting(new FileHandler(mount, site.files), route, true), route);
 }
 

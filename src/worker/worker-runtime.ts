@@ -33,6 +33,7 @@ import type { Handler, Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
+import { editingBodies } from "../routes/body-edits.ts";
 import { canaryOf, withCanaries } from "../routes/canary-routes.ts";
 import { targetGate } from "../routes/concurrency-gates.ts";
 import { pathOf } from "../routes/route-base.ts";
@@ -113,7 +114,8 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const make: RouteMaker = (route, nodes) => {
     const ofTargets = nodes === inputs.nodes ? targetSite : { ...targetSite, nodesOf: nodes.nodesOf };
     const own = hasTargets(route) ? ofTargets : site;
-    return compression.wrap(leaks.wrap(routeTypeOf(route).build(route, own), wafOf(config, route)), route);
+    const handler = leaks.wrap(routeTypeOf(route).build(route, own), wafOf(config, route));
+    return compression.wrap(editingBodies(handler, route), route);
   };
   const router: Router = publicRouter(config, {
     endpoints,

@@ -138,6 +138,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["maps", "routing.md#maps"],
   ["routes.cache_control", "files.md#fields-of-a-response"],
   ["routes.grpc_web", "transcoder.md#grpc-web"],
+  ["routes.rewrite_body", "body-rewriting.md#keys"],
   ["routes.rewrite_location", "upstreams.md#redirects-and-cookies-of-a-server"],
   ["routes.rewrite_cookies", "upstreams.md#redirects-and-cookies-of-a-server"],
   ["routes.preserve_host", "upstreams.md#fields-that-are-sent"],

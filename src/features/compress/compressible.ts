@@ -5,6 +5,12 @@ import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
+import {
+  dropPlainFields,
+  forbidsTransforming,
+  hasNoTransform,
+  isOfPlainContent,
+} from "../../proto/semantics/transformed-head.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
 
 /** What becomes of a response. */
@@ -41,7 +47,7 @@ export function judgeFixed({ status, fields, body }: PrebuiltResponse, policy: C
   let type = "";
   for (const [name, value] of fields) {
     const lower = name.toLowerCase();
-    if (lower === "content-encoding" || (lower === "cache-control" && NO_TRANSFORM.test(value))) return Compressible.No;
+    if (lower === "content-encoding" || (lower === "cache-control" && hasNoTransform(value))) return Compressible.No;
     if (lower === "content-type") type = value;
   }
   if (status < 200 || status === 204 || status === 206 || !policy.types.has(type)) return Compressible.No;
@@ -59,7 +65,7 @@ export function describeCompressed({ headers }: ResponseHead, coding: Coding): v
 
 /** The same for the fields of a prebuilt response. */
 export function compressedFields(fields: PrebuiltResponse["fields"], coding: Coding): (readonly [string, string])[] {
-  const kept = fields.filter(([name]) => !PLAIN_FIELDS.has(name.toLowerCase()));
+  const kept = fields.filter(([name]) => !isOfPlainContent(name.toLowerCase()));
   const weak = kept.map(([name, value]): readonly [string, string] =>
     name.toLowerCase() === "etag" ? [name, weakTag(value)] : [name, value],
   );
@@ -86,13 +92,6 @@ export function describeNotModified({ response, request }: Exchange): void {
   addVary(headers);
 }
 
-/** Takes out what was said of the plain content: its ranges, and its digests (RFC 9530 §3, §4). */
-export function dropPlainFields(headers: HeaderBlock): void {
-  headers.removeWhere(
-    (_, i) => headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase()),
-  );
-}
-
 /** Adds Vary: Accept-Encoding, where the response does not say it. */
 export function addVary(headers: HeaderBlock): void {
   for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
@@ -103,14 +102,6 @@ export function addVary(headers: HeaderBlock): void {
     }
   }
   headers.add("Vary", "Accept-Encoding");
-}
-
-/** Whether Cache-Control has no-transform. RFC 9111 §5.2.1.6, §5.2.2.6 */
-export function forbidsTransforming(headers: HeaderBlock): boolean {
-  for (let i = headers.find(HeaderId.CacheControl); i >= 0; i = headers.find(HeaderId.CacheControl, i + 1)) {
-    if (NO_TRANSFORM.test(headers.valueText(i))) return true;
-  }
-  return false;
 }
 
 /** Whether a body is a stream of events, which must not wait. */
@@ -141,14 +132,6 @@ function namesWeakly(request: HeaderBlock, etag: string): boolean {
   return false;
 }
 
-const PLAIN_FIELDS: ReadonlySet<string> = new Set([
-  "accept-ranges",
-  "content-digest",
-  "repr-digest",
-  "digest",
-  "content-md5",
-]);
-const NO_TRANSFORM = /(?:^|[\s,])no-transform(?:$|[\s,;=])/i;
 const NAMES_ENCODING = /(?:^|[\s,])(?:accept-encoding|\*)(?:$|[\s,])/i;
 const ACCEPT_ENCODING: Uint8Array = latin1("accept-encoding");
 const STAR: Uint8Array = latin1("*");

@@ -7,6 +7,7 @@ import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
+import { dropPlainFields } from "../../proto/semantics/transformed-head.ts";
 import { streamBytes, wholeBytes } from "./codecs.ts";
 import { CompressedStream } from "./compressed-stream.ts";
 import {
@@ -14,7 +15,6 @@ import {
   Compressible,
   describeCompressed,
   describeNotModified,
-  dropPlainFields,
   isEventStream,
   judgeCompressible,
 } from "./compressible.ts";

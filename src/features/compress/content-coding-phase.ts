@@ -2,7 +2,7 @@ import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { CODING_NAMES, Coding, codingWeights } from "../../proto/semantics/accept-encoding.ts";
-import { forbidsTransforming } from "./compressible.ts";
+import { forbidsTransforming } from "../../proto/semantics/transformed-head.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
 
 /**

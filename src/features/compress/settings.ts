@@ -1,22 +1,15 @@
+import { mediaTypes } from "../../config/media-types.ts";
 import { list } from "../../config/piece.ts";
 import { block, type ConfigOf, OFF, type Rows, type Values } from "../../config/row.ts";
-import { flag, integer, size, textLike, word } from "../../config/scalars.ts";
+import { flag, integer, size, word } from "../../config/scalars.ts";
 
 const encodings = () => list(word("zstd", "br", "gzip"), "encodings", true);
-const types = () =>
-  list(
-    textLike(
-      /^[a-z0-9!#$&^_.+-]+\/([a-z0-9!#$&^_.+-]+|\*|\*\+[a-z0-9]+)$/i,
-      "a media type such as text/html or text/*",
-    ),
-    "media types",
-  );
 
 const rows = {
   enabled: { type: flag(), default: true, doc: "false: responses go out as they are" },
   encodings: { type: encodings(), default: ["zstd", "br", "gzip"], doc: "in the order of preference" },
   types: {
-    type: types(),
+    type: mediaTypes(),
     default: [
       "text/*",
       "application/json",
@@ -45,7 +38,7 @@ export type CompressionConfig = ConfigOf<typeof compression>;
 const routeRows = {
   enabled: { type: flag(), default: true, doc: "false: responses of this route go out as they are" },
   encodings: { type: encodings(), absent: null, example: ["gzip"], doc: "in place of server.compression.encodings" },
-  types: { type: types(), absent: null, example: ["text/*"], doc: "in place of server.compression.types" },
+  types: { type: mediaTypes(), absent: null, example: ["text/*"], doc: "in place of server.compression.types" },
   min_bytes: { type: size(0), absent: null, example: 1024, doc: "in place of server.compression.min_bytes" },
   level: { type: integer(1, 9), absent: null, example: 5, doc: "in place of server.compression.level" },
 } as const satisfies Rows;

@@ -41,6 +41,8 @@ export interface FileMount {
   readonly recheckMs: number;
   /** Files that are as if they were not there; see ContainedRoot. Absent for none. */
   readonly withheld?: RegExp;
+  /** Whether files go out as they are, and precompressed ones beside them are not used. */
+  readonly isPlain?: boolean;
   /** Whether a folder without an index is answered with a list of its files. */
   readonly browse?: boolean;
 }
@@ -100,7 +102,7 @@ export class FileHandler implements Handler {
     this.root = new ContainedRoot(mount.dir, undefined, mount.withheld);
     this.pass = ports.cache.pass;
     this.loader = new FileLoader(this.root, ports.clock, this.pass);
-    this.responder = new FileResponder(this.root, ports.cache.open, ports.clock, ports.defer);
+    this.responder = new FileResponder(this.root, ports.cache.open, ports.clock, ports.defer, mount.isPlain === true);
     this.browser = mount.browse === true ? new FolderBrowser(this.root, this.prefix, ports) : null;
   }
 

@@ -22,7 +22,11 @@ export class FileResponder {
   private readonly defer: Defer;
   private readonly range: ByteRange = new ByteRange();
 
-  constructor(root: ContainedRoot, open: OpenFiles, clock: Clock, defer: Defer) {
+  private readonly isPlain: boolean;
+
+  /** @param isPlain whether precompressed files are not used */
+  constructor(root: ContainedRoot, open: OpenFiles, clock: Clock, defer: Defer, isPlain = false) {
+    this.isPlain = isPlain;
     this.root = root;
     this.open = open;
     this.clock = clock;
@@ -35,7 +39,7 @@ export class FileResponder {
    */
   answer(ex: Exchange, entry: FileEntry): boolean {
     const headers = ex.request.headers;
-    const variant = entry.variant(entry.available === 1 ? 0 : chooseCoding(headers, entry.available));
+    const variant = entry.variant(this.isPlain || entry.available === 1 ? 0 : chooseCoding(headers, entry.available));
     // Conditions are for a success; a page that stands in for a missing file is none (RFC 9110 §13.2.1).
     if (entry.resource.status !== 200 || !isSpecial(headers)) return this.sendWhole(ex, entry, variant);
     return this.answerSpecial(ex, entry, variant);

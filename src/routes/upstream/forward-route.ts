@@ -9,7 +9,8 @@ import { MirroringHandler } from "../../features/mirror/mirroring-handler.ts";
 import type { ArmTally } from "../../message/arm-tally.ts";
 import { type Handler, Pipeline, type Upstream } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
-import { requestEdits, responseEdits } from "../header-operations.ts";
+import { editsBodies } from "../body-edits.ts";
+import { type HeaderEdits, requestEdits, responseEdits } from "../header-operations.ts";
 import { labelOf } from "../route-base.ts";
 import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
 import { responseRewrite } from "./response-keys.ts";
@@ -37,7 +38,7 @@ export function forwardHandler(
       retryAttempts: route.retryAttempts,
       canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
       failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
-      requestEdits: requestEdits(route.headers.request),
+      requestEdits: requestEdits(editsBodies(route) ? plainEdits(route.headers.request) : route.headers.request),
       signer: signerOf(route),
       responseEdits: responseEdits(route.headers.response),
       responseRewrite: responseRewrite(route),
@@ -45,6 +46,11 @@ export function forwardHandler(
     choice,
     services,
   );
+}
+
+/** Asks for a body that is not compressed, so that it can be edited. */
+function plainEdits(edits: HeaderEdits): HeaderEdits {
+  return { ...edits, set: [...edits.set, { name: "Accept-Encoding", value: "identity" }] };
 }
 
 /** What signs is loaded where a route asks for it. */

@@ -3,6 +3,7 @@ import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../../features/file
 import { withheldFiles } from "../../features/files/script-finder.ts";
 import { ScriptHandler } from "../../features/files/script-handler.ts";
 import type { Handler } from "../../message/exchange.ts";
+import { editsBodies } from "../body-edits.ts";
 import { editedHandler } from "../header-operations.ts";
 import { rewriting } from "../rewrite-keys.ts";
 import type { RouteTypePorts } from "../route-type.ts";
@@ -33,6 +34,7 @@ export function scriptHandler(
             // Where responses go into the response cache, none of them is older than the file.
             recheckMs: route.cache.enabled ? 0 : FILE_RECHECK_MS,
             isRewritten,
+            isPlain: editsBodies(route),
             withheld: withheldFiles(splitPath),
           },
           site.files,

@@ -121,6 +121,7 @@ const NO_FURTHER_PARTS = {
   mirror: null,
   hooks: null,
   fastcgi: null,
+  rewriteBody: null,
   uwsgi: null,
   scgi: null,
   concurrency: null,

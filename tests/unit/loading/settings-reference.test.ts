@@ -112,6 +112,7 @@ describe("the reference of routes.yaml", () => {
   const ofBoth = [
     "cache",
     "compression",
+    "rewrite_body",
     "rate_limit",
     "priority",
     "slo",
@@ -140,7 +141,7 @@ describe("the reference of routes.yaml", () => {
         "inbound_chunked_mode",
         "max_body_bytes",
         "acme_challenge",
-        ...ofBoth.slice(0, 15),
+        ...ofBoth.slice(0, 16),
         "waf",
         "errors",
         "maintenance",

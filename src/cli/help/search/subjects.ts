@@ -173,6 +173,10 @@ export const SUBJECTS: readonly Subject[] = [
   row("wire#http2", "http2, http 2, h2"),
   row("wire#http3", "http3, http 3, quic, h3, alt svc"),
   row("php", "php, php fpm, fastcgi, wordpress, laravel, drupal, symfony"),
+  row(
+    "body-rewriting",
+    "body rewriting, sub_filter, substitute, replace text, search and replace, html rewrite, rewrite links",
+  ),
   row("uwsgi", "uwsgi, scgi, wsgi, django, flask, python app, uwsgi_pass, scgi_pass"),
   row("streams", "tcp, tcp proxy, stream, layer 4, l4, raw tcp, postgres, mysql, mqtt, ssh"),
   row("streams#tls-pass-through", "tls passthrough, ssl passthrough, tls pass through, sni routing"),

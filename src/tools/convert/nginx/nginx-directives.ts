@@ -227,9 +227,9 @@ export const STANDARD: readonly DirectiveRow[] = [
   },
   { names: "autoindex", values: /^off$/, compared: ["autoindex off"] },
   {
-    names: "ssi sub_filter_once sub_filter_last_modified",
+    names: "ssi sub_filter_last_modified",
     values: /^off$/,
-    compared: ["ssi off", "sub_filter_once off"],
+    compared: ["ssi off"],
   },
   { names: "proxy_redirect proxy_store", values: /^off$/, compared: ["proxy_redirect off", "proxy_store off"] },
   {

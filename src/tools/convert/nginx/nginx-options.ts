@@ -3,6 +3,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import { durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { runsApplication } from "./nginx-applications.ts";
+import { bodyTexts } from "./nginx-bodies.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import { limitRate, listings, proxyCookies, proxyRedirect } from "./nginx-responses.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -532,4 +533,5 @@ const OPTIONS: readonly Option[] = [
   limitRate,
   listings,
   closeUnknown,
+  bodyTexts,
 ];

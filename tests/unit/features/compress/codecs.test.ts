@@ -8,8 +8,9 @@ import {
   streamBytes,
   wholeBytes,
 } from "../../../../src/features/compress/codecs.ts";
-import { compressionPolicy, MediaTypes } from "../../../../src/features/compress/compression-policy.ts";
+import { compressionPolicy } from "../../../../src/features/compress/compression-policy.ts";
 import { CODING_NAMES, Coding } from "../../../../src/proto/semantics/accept-encoding.ts";
+import { MediaTypes } from "../../../../src/proto/semantics/media-types.ts";
 import { decoded, sampleJson } from "../../../harness/decoding.ts";
 
 const CODINGS = [Coding.Brotli, Coding.Zstd, Coding.Gzip];

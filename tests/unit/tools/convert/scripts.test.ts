@@ -222,3 +222,28 @@ describe("applications of nginx", () => {
     expect(route.type === "respond" || route.ip_rules !== undefined).toBe(true);
   });
 });
+
+describe("bodies of nginx", () => {
+  const route = (inside: string): Route =>
+    routesOf("nginx", server(`location / { proxy_pass http://h:1; ${inside} }`)).get(" /")!;
+
+  test("sub_filter is rewrite_body", () => {
+    expect(route("sub_filter '</head>' '<b></head>'; sub_filter http://h/ /;").rewrite_body).toEqual({
+      rules: [
+        { find: "</head>", with: "<b></head>" },
+        { find: "http://h/", with: "/" },
+      ],
+      ignore_case: true,
+      once: true,
+    });
+    expect(
+      route("sub_filter a b; sub_filter A c; sub_filter x $host; sub_filter_once off; sub_filter_types text/css;")
+        .rewrite_body,
+    ).toEqual({
+      rules: [{ find: "a", with: "b" }],
+      types: ["text/html", "text/css"],
+      ignore_case: true,
+    });
+    expect(route("sub_filter a $host;").rewrite_body).toBeUndefined();
+  });
+});

@@ -1,0 +1,79 @@
+import { type BodyEditor, EditingSink } from "../../message/editing-sink.ts";
+import type { Exchange, Handler, ResponseSink, Verdict } from "../../message/exchange.ts";
+import { jsonRefusal, type PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import {
+  describeEdited,
+  Editing,
+  editedFields,
+  isEditedFixed,
+  judgeEditing,
+} from "../../proto/semantics/edited-response.ts";
+import { MediaTypes } from "../../proto/semantics/media-types.ts";
+import { BodyReplacer, TextRules } from "./body-replacer.ts";
+import type { BodyRewriteConfig } from "./body-settings.ts";
+
+/** `rewrite_body` of a route: other texts in the bodies of its responses. docs/body-rewriting.md */
+export class BodyRewriteHandler implements Handler {
+  readonly name: string;
+  private readonly inner: Handler;
+  private readonly policy: BodyPolicy;
+
+  constructor(inner: Handler, config: BodyRewriteConfig) {
+    this.name = inner.name;
+    this.inner = inner;
+    this.policy = new BodyPolicy(config);
+  }
+
+  handle(ex: Exchange): Verdict {
+    ex.sink = new BodyRewriteSink(ex.sink, this.policy);
+    return this.inner.handle(ex);
+  }
+}
+
+/** Shared by the responses of one route. */
+class BodyPolicy {
+  readonly types: MediaTypes;
+  readonly rules: TextRules;
+  private readonly forms: WeakMap<PrebuiltResponse, PrebuiltResponse> = new WeakMap();
+
+  constructor(config: BodyRewriteConfig) {
+    this.types = new MediaTypes(config.types);
+    this.rules = new TextRules(config);
+  }
+
+  /** A prebuilt response, small files above all, as it becomes; kept as long as the response itself is. */
+  formOf(response: PrebuiltResponse): PrebuiltResponse {
+    let form = this.forms.get(response);
+    if (form === undefined) {
+      form = isEditedFixed(response, this.types)
+        ? response.with(editedFields(response.fields), this.rules.apply(response.body))
+        : response;
+      this.forms.set(response, form);
+    }
+    return form;
+  }
+}
+
+class BodyRewriteSink extends EditingSink {
+  private readonly policy: BodyPolicy;
+
+  constructor(inner: ResponseSink, policy: BodyPolicy) {
+    super(inner);
+    this.policy = policy;
+  }
+
+  override fixed(ex: Exchange, response: PrebuiltResponse): void {
+    this.inner.fixed(ex, this.policy.formOf(response));
+  }
+
+  protected override editorOf(ex: Exchange): BodyEditor | PrebuiltResponse | null {
+    const editing = judgeEditing(ex, this.policy.types);
+    if (editing === Editing.None) return null;
+    if (editing === Editing.Part) return PART_REFUSED;
+    describeEdited(ex);
+    return editing === Editing.Body ? new BodyReplacer(this.policy.rules) : null;
+  }
+}
+
+/** A text may lie across the end of a part. */
+const PART_REFUSED: PrebuiltResponse = jsonRefusal(416, "this response has no parts", [["Accept-Ranges", "none"]]);

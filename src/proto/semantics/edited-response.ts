@@ -1,0 +1,61 @@
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Framing, Method } from "../../message/request-head.ts";
+import type { MediaTypes } from "./media-types.ts";
+import { dropPlainFields, forbidsTransforming, hasNoTransform, isOfPlainContent } from "./transformed-head.ts";
+
+/** The ways of a response whose body may be edited. */
+export const enum Editing {
+  /** It goes out as it is. */
+  None = 0,
+  /** It has no body, and the head of an edited response. */
+  Head,
+  /** It is a part of a body to edit, and cannot be edited. */
+  Part,
+  Body,
+}
+
+/** Judges a response by its head. A compressed body passes as it is, and so does a response with no-transform (RFC 9110 §7.7). */
+export function judgeEditing({ request, response }: Exchange, types: MediaTypes): Editing {
+  const { headers, status, framing } = response;
+  const type = headers.find(HeaderId.ContentType);
+  const isMeant = type >= 0 && types.has(headers.valueText(type)) && status !== 304;
+  if (!isMeant || forbidsTransforming(headers) || headers.find(HeaderId.ContentEncoding) >= 0) return Editing.None;
+  if (status === 206 || headers.find(HeaderId.ContentRange) >= 0) return Editing.Part;
+  if (request.method === Method.Head) return Editing.Head;
+  return response.withoutBody || framing === Framing.None ? Editing.None : Editing.Body;
+}
+
+/** Makes a head that of the edited body: without a length, without a validator of the plain content. */
+export function describeEdited({ response }: Exchange): void {
+  const { headers } = response;
+  for (const id of PLAIN_IDS) headers.removeAll(id);
+  dropPlainFields(headers);
+  response.lengthWithoutBody = false;
+  response.contentLength = 0;
+  // Whether the end of a connection is the end of the body, or a cut, is not known: the cache asks for that.
+  if (response.framing === Framing.Length) response.framing = Framing.Chunked;
+}
+
+/** Whether a prebuilt response is to be edited. */
+export function isEditedFixed({ status, fields, body, isRefusal }: PrebuiltResponse, types: MediaTypes): boolean {
+  let isMeant = false;
+  for (const [name, value] of fields) {
+    const lower = name.toLowerCase();
+    if (lower === "content-encoding" || lower === "content-range") return false;
+    if (lower === "cache-control" && hasNoTransform(value)) return false;
+    if (lower === "content-type") isMeant = types.has(value);
+  }
+  return isMeant && !isRefusal && status !== 304 && body.length > 0;
+}
+
+/** The fields of a prebuilt response whose body is edited. */
+export function editedFields(fields: PrebuiltResponse["fields"]): PrebuiltResponse["fields"] {
+  return fields.filter(([name]) => {
+    const lower = name.toLowerCase();
+    return lower !== "etag" && lower !== "last-modified" && !isOfPlainContent(lower);
+  });
+}
+
+const PLAIN_IDS: readonly HeaderId[] = [HeaderId.ContentLength, HeaderId.ETag, HeaderId.LastModified];
