@@ -96,7 +96,6 @@ const rows = {
   rewrite_body: {
     type: rewriteBody,
     absent: null,
-    example: { rules: [{ find: "http://app.internal/", with: "https://shop.example.com/" }] },
     doc: "other texts in the bodies of responses; or the list of rules alone",
   },
   // As compression.
