@@ -72,7 +72,7 @@ export class RouteCalls {
   /** Who answers the questions about routes and their sources. */
   answers(): Pick<EndpointResponses, "config-routes" | "config-route"> {
     return {
-      "config-routes": () => jsonResponse(200, this.list()),
+      "config-routes": (body) => jsonResponse(200, this.list(this.port.candidate !== null && body === "operator")),
       "config-route": (body) => {
         const call = JSON.parse(body) as RouteCall;
         if (readsRoute(call)) return this.show(call);
@@ -83,11 +83,12 @@ export class RouteCalls {
     };
   }
 
-  private list(): object {
+  private list(isEditable: boolean): object {
     const { routes } = this.port.fileConfig();
     const { left, shadowed } = this.port.beside();
     return {
       total: routes.length,
+      editable: isEditable,
       routes: routes.map((route) => ({
         source: route.source ?? "file",
         name: route.position.file,

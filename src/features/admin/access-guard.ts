@@ -78,6 +78,11 @@ export class AccessGuard {
     return refusal === null;
   }
 
+  /** Whether a request that `admits` has let in may act, without a refusal. */
+  mayAct(ex: Exchange): boolean {
+    return !isForeign(ex.request) && this.knowsOperator(ex);
+  }
+
   private knowsOperator(ex: Exchange): boolean {
     const { socketAddress } = ex.client;
     if (this.operatorOf(ex).by !== "") return true;

@@ -131,6 +131,17 @@ function asked<const Question extends string>(
   return { path, methods: READ, internal: true, question, make, doc };
 }
 
+/** The same for a response that says whether the caller may act: the question's body is `operator` if so. */
+function askedByOperators<const Question extends string>(
+  path: string,
+  question: Question,
+  doc: EndpointDoc,
+): EndpointRow<Question> {
+  const make: Make = ({ guard, control }) =>
+    new ControlHandler(question, guard, control, (ex) => (guard.mayAct(ex) ? "operator" : ""));
+  return { path, methods: READ, internal: true, question, make, doc };
+}
+
 /** The control thread does what an operator asks for. */
 function action<const Question extends string>(
   path: string,
@@ -278,7 +289,7 @@ export const ENDPOINTS = [
     response: object({ total: COUNT, routes: listOf(ROUTE_SCHEMA) }),
     refusals: [503],
   }),
-  asked("/internal/api/config/routes", "config-routes", {
+  askedByOperators("/internal/api/config/routes", "config-routes", {
     summary: "Every route with its source, and the routes that do not serve.",
     shown: "[routes by source](providers.md#api)",
     page: "providers.md#api",
@@ -294,7 +305,7 @@ export const ENDPOINTS = [
     isBodyOptional: true,
     response: ROUTE_CHANGE,
     others: { 422: ROUTE_CHANGE },
-    refusals: [400, 404, 409, 412, 413, 503],
+    refusals: [400, 404, 409, 412, 413, 415, 503],
   }),
   routeCall("/internal/api/config/routes/{name}/weights", ["PATCH"], {
     summary: "Changes the weights of a route's targets, by their URLs.",
@@ -304,7 +315,7 @@ export const ENDPOINTS = [
     request: { type: "object", additionalProperties: COUNT },
     response: ROUTE_CHANGE,
     others: { 422: ROUTE_CHANGE },
-    refusals: [400, 404, 409, 412, 413, 503],
+    refusals: [400, 404, 409, 412, 413, 415, 503],
   }),
   asked("/internal/api/canaries", "canaries", {
     summary: "The rollouts of new versions, with the numbers of both.",

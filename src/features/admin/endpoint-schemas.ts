@@ -163,6 +163,7 @@ const ORIGIN = { source: TEXT_SCHEMA, name: TEXT_SCHEMA };
 /** `/internal/api/config/routes`. */
 export const ROUTES_BY_SOURCE = object({
   total: COUNT,
+  editable: FLAG,
   routes: listOf(
     object({
       ...ORIGIN,

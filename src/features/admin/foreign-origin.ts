@@ -13,6 +13,11 @@ export function isForeign(head: RequestHead): boolean {
   return valuesOf(head, "origin").some((origin) => origin !== `http://${own}` && origin !== `https://${own}`);
 }
 
+/** Whether a page of a browser asks. */
+export function isFromPage(head: RequestHead): boolean {
+  return valuesOf(head, "sec-fetch-site").length > 0 || valuesOf(head, "origin").length > 0;
+}
+
 /** All values of a field, of which browsers send one: any of several counts. */
 function valuesOf({ headers }: RequestHead, name: string): string[] {
   const values: string[] = [];

@@ -7,6 +7,7 @@ import type { AccessGuard } from "./access-guard.ts";
 import { prebuiltJson } from "./built-in-response.ts";
 import { CallBody } from "./call-body.ts";
 import { type ControlPort, PendingResponse, queryOf } from "./control-handler.ts";
+import { isFromPage } from "./foreign-origin.ts";
 import type { Operator } from "./operator.ts";
 
 /** A call for a route of the API, as JSON for the control thread. */
@@ -50,7 +51,8 @@ export class RouteCallHandler implements Handler {
   handle(ex: Exchange): Verdict {
     if (!this.guard.admitsOperator(ex)) return Verdict.Done;
     const name = this.nameOf(ex);
-    if (name === null) ex.sink.fixed(ex, NO_NAME);
+    if (!saysType(ex)) ex.sink.fixed(ex, NO_TYPE);
+    else if (name === null) ex.sink.fixed(ex, NO_NAME);
     else new CallBody(MAX_ROUTE_BYTES, (asking, text) => this.act(asking, name, text)).begin(ex);
     return Verdict.Done;
   }
@@ -84,6 +86,12 @@ export class RouteCallHandler implements Handler {
   }
 }
 
+/** A page must name a type that forms of other pages cannot send. Programs need not. */
+function saysType({ request }: Exchange): boolean {
+  if (!request.hasBody() || !isFromPage(request)) return true;
+  return ROUTE_MEDIA.test(request.headers.valueOf(HeaderId.ContentType));
+}
+
 /** An empty value names no route: a variable without its value in a script must not make a call unconditional. */
 function conditionIn(headers: HeaderBlock, id: HeaderId): string {
   return headers.find(id) < 0 ? "" : headers.valueOf(id).trim() || '""';
@@ -94,6 +102,8 @@ function refusal(status: number, message: string) {
   return prebuiltJson(status, { ...errorBody(status, message), faults: [message] });
 }
 
+const ROUTE_MEDIA = /^application\/(?:json|yaml) *(?:;|$)/i;
+const NO_TYPE = refusal(415, "the body of a page must be application/json or application/yaml");
 /** Names of routes; no path and no file name can be made of one. */
 const NO_NAME = refusal(404, `no such endpoint: the name of a route has ${ROUTE_NAME_PARTS}`);
 const TOO_LARGE = refusal(413, `request body exceeds ${MAX_ROUTE_BYTES} bytes`);

@@ -5,31 +5,32 @@ import { act } from "./feed.ts";
 import { plain } from "./format.ts";
 
 /** What is asked before something is done. */
-export interface Question {
+interface Question {
   readonly title: string;
   readonly text: string;
   /** On the button that does it. */
   readonly yes: string;
-  readonly path: string;
-  readonly call: object;
+  /** Does it. @throws Error that says why it was not done */
+  readonly run: () => Promise<Record<string, unknown>>;
   /** What was done, from the response. */
   readonly done: (response: Record<string, unknown>) => string;
 }
 
-/** Asks, does it where the person agrees, and says what came of it. */
-export function confirmed(question: Question): void {
+/** Asks, does it where the person agrees, and says what came of it. @param more further parts of the question */
+export function confirmed(question: Question, more: readonly HTMLElement[] = []): void {
   const dialog = byId<HTMLDialogElement>("confirm");
   const [yes, no, fault] = [byId<HTMLButtonElement>("confirm-yes"), byId("confirm-no"), byId("confirm-fault")];
   say(byId("confirm-title"), question.title);
   say(byId("confirm-text"), question.text);
   say(yes, question.yes);
+  byId("confirm-more").replaceChildren(...more);
   fault.hidden = true;
   yes.disabled = false;
   no.onclick = () => dialog.close();
   yes.onclick = async () => {
     yes.disabled = true;
     try {
-      const response = await act(question.path, question.call);
+      const response = await question.run();
       dialog.close();
       toast(question.done(response));
     } catch (error) {
@@ -84,8 +85,7 @@ export class Actions {
           title: "Reload the configuration?",
           text: "The files are read again, and every worker takes them up without dropping a connection.",
           yes: "Reload",
-          path: "reload",
-          call: {},
+          run: () => act("reload", {}),
           done: ({ generation }) => `Reloaded: generation ${generation} is in use.`,
         }),
       ),
@@ -101,8 +101,7 @@ export class Actions {
           title: "Roll back the configuration?",
           text: "Every worker takes up the configuration from before this one. The next reload takes up the files again.",
           yes: "Roll back",
-          path: "rollback",
-          call: {},
+          run: () => act("rollback", {}),
           done: ({ rolled_back_to }) => `The configuration of ${rolled_back_to} is in use.`,
         }),
       ),
@@ -128,8 +127,7 @@ export class Actions {
         title: "Purge the cache?",
         text: `This takes ${name} out of the response cache. The next requests go to the origins.`,
         yes: "Purge",
-        path: "cache/purge",
-        call,
+        run: () => act("cache/purge", call),
         done: ({ purged }) => `Purged: ${counted(Number(purged), "response")}.`,
       });
     };
@@ -146,8 +144,7 @@ export class Actions {
           ? "Every route responds with 503 and Retry-After, but to the addresses that maintenance allows."
           : "All routes serve again, except routes under maintenance in your files.",
         yes: on ? "Begin maintenance" : "End maintenance",
-        path: "maintenance",
-        call: { on },
+        run: () => act("maintenance", { on }),
         done: () => (on ? "Maintenance has begun." : "Maintenance has ended."),
       });
     const buttons = [button("Begin …", () => ask(true)), button("End …", () => ask(false))];
@@ -166,8 +163,7 @@ export class Actions {
         title: "Change the level of the log?",
         text: `From now on the log has lines of the level ${level.value} and above.`,
         yes: "Change",
-        path: "log-level",
-        call: { level: level.value },
+        run: () => act("log-level", { level: level.value }),
         done: () => `The level of the log is ${level.value}.`,
       });
     return action("Log level", "How much is logged, until it is put back.", [level, button("Change …", ask)]);
@@ -182,8 +178,7 @@ export function askDrain({ upstream, drained }: LiveTarget): void {
       ? `${plain(upstream)} gets new requests again.`
       : `${plain(upstream)} gets no new requests; those under way end in peace.`,
     yes: drained ? "Use again" : "Drain",
-    path: drained ? "upstreams/undrain" : "upstreams/drain",
-    call: { target: upstream },
+    run: () => act(drained ? "upstreams/undrain" : "upstreams/drain", { target: upstream }),
     done: () => `${plain(upstream)} ${drained ? "is in use again" : "is drained"}.`,
   });
 }

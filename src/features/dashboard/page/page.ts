@@ -10,6 +10,7 @@ import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
 import { ago, plain, sentence } from "./format.ts";
 import { LogTail, showRequests } from "./log-tail.ts";
 import { Model, type Moment, requestsOf, total } from "./model.ts";
+import { RouteEditor } from "./route-editor.ts";
 import { changeTitle, spacedWords, Views } from "./views.ts";
 
 const MINUTE = 60_000;
@@ -75,6 +76,7 @@ class Page {
   private readonly model = new Model();
   private readonly views = new Views(this.model);
   private readonly tail = new LogTail();
+  private readonly editor = new RouteEditor();
   private readonly answers = ["Is it well?", "What is slow?", "Who is attacking?", "What has changed?"].map(
     (question, i) => new Answer(question, ["#overview", "#slow", "#attack", "#changes"][i]!, i === 0 ? "well" : ""),
   );
@@ -114,6 +116,7 @@ class Page {
   private take(state: LiveState): void {
     this.model.take(state);
     this.tail.take(state);
+    this.editor.take(state.gateway.generation);
     this.draw();
   }
 
