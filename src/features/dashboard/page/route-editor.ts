@@ -70,7 +70,7 @@ export class RouteEditor {
   private columns(): readonly PageColumn<ApiRouteRow>[] {
     return [
       textCell("name", "Name", ({ name }) => name, { isName: true, style: "mono name" }),
-      textCell("type", "Type", ({ type }) => plain(type)),
+      textCell("type", "Type", ({ type }) => plain(type), { style: "minor" }),
       textCell(
         "place",
         "Host and path",
