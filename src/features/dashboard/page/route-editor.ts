@@ -1,3 +1,4 @@
+import { messageOf } from "../../../core/error-text.ts";
 import { counted } from "../../../core/number-text.ts";
 import { isRouteName, ROUTE_NAME_PARTS } from "../../../core/route-name.ts";
 import { confirmed, toast } from "./actions.ts";
@@ -42,7 +43,7 @@ export class RouteEditor {
     byId("route-cancel").addEventListener("click", () => byId<HTMLDialogElement>("route").close());
     byId("route-again").addEventListener("click", () => void this.readAgain());
     const types = byId<HTMLSelectElement>("route-type");
-    types.append(...Object.entries(FORM_TYPES).map(([value, name]) => h("option", { value }, name)));
+    types.append(...Object.entries(FORM_TYPES).map(([value, { title }]) => h("option", { value }, title)));
     types.addEventListener("change", () => this.showFields());
   }
 
@@ -107,7 +108,9 @@ export class RouteEditor {
       h("button", { type: "button", class: "small", "aria-label": `${label} ${name}`, click }, text);
     return [
       small("Edit", "Edit", () => this.openStored(name)),
-      ...(type === "upstream" ? [small("Weights", "Weights of", () => this.openWeights(name))] : []),
+      ...(FORM_TYPES[type]?.keys.includes("targets")
+        ? [small("Weights", "Weights of", () => this.openWeights(name))]
+        : []),
       small("Delete", "Delete", () => this.askDelete(name)),
     ];
   }
@@ -169,8 +172,9 @@ export class RouteEditor {
 
   private showFields(): void {
     const { value: type } = byId<HTMLSelectElement>("route-type");
-    for (const label of document.querySelectorAll<HTMLElement>("#route-form [data-for]"))
-      label.hidden = !label.dataset.for!.split(" ").includes(type);
+    const keys: readonly string[] = FORM_TYPES[type]?.keys ?? [];
+    for (const label of document.querySelectorAll<HTMLElement>("#route-form [data-key]"))
+      label.hidden = !keys.includes(label.dataset.key!);
   }
 
   private text(): string {
@@ -312,8 +316,4 @@ function settled({ status, faults, message }: RouteResult): Record<string, unkno
 
 function changesText(changes: readonly string[]): string {
   return changes.length === 0 ? "It would change nothing." : `It would change: ${plain(changes.join("; "))}.`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

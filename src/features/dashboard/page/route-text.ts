@@ -22,32 +22,38 @@ export const NEW_ROUTE: FormRoute = {
   body: "",
 };
 
-/** The types that the form knows; text takes every type. */
-export const FORM_TYPES: Readonly<Record<string, string>> = {
-  upstream: "upstream: requests go to servers",
-  redirect: "redirect: clients go elsewhere",
-  respond: "respond: a fixed response",
+/** A type that the form knows. */
+interface FormType {
+  /** In the list of types. */
+  readonly title: string;
+  /** Its keys, beside those of every route. */
+  readonly keys: readonly (keyof FormRoute)[];
+}
+
+/** Text takes every type. */
+export const FORM_TYPES: Readonly<Record<string, FormType>> = {
+  upstream: { title: "upstream: requests go to servers", keys: ["targets"] },
+  redirect: { title: "redirect: clients go elsewhere", keys: ["to", "status"] },
+  respond: { title: "respond: a fixed response", keys: ["status", "body"] },
 };
 
 /** A route of the form as YAML. */
 export function routeText(route: FormRoute): string {
   const lines = [`type: ${route.type}`];
-  const put = (key: string, value: string): void => {
-    if (value.trim() !== "") lines.push(`${key}: ${scalar(value.trim())}`);
-  };
-  put("host", route.host);
-  put("prefix", route.prefix);
-  if (route.type === "upstream") {
-    lines.push("targets:");
-    for (const { url, weight } of targetsIn(route.targets)) {
-      lines.push(`  - url: ${scalar(url)}`);
-      if (weight !== "") lines.push(`    weight: ${scalar(weight)}`);
-    }
+  for (const key of ["host", "prefix", ...(FORM_TYPES[route.type]?.keys ?? [])] as const) {
+    const value = route[key].trim();
+    if (key === "targets") lines.push(...targetEntries(value));
+    else if (value !== "") lines.push(`${key}: ${scalar(value)}`);
   }
-  if (route.type === "redirect") put("to", route.to);
-  if (route.type !== "upstream") put("status", route.status);
-  if (route.type === "respond") put("body", route.body);
   return `${lines.join("\n")}\n`;
+}
+
+function targetEntries(text: string): readonly string[] {
+  const entries = targetsIn(text).flatMap(({ url, weight }) => [
+    `  - url: ${scalar(url)}`,
+    ...(weight === "" ? [] : [`    weight: ${scalar(weight)}`]),
+  ]);
+  return ["targets:", ...entries];
 }
 
 /** A route of JSON as the form has it; null if it has keys that the form does not know. */

@@ -33,7 +33,7 @@ interface Change {
   readonly isDry: boolean;
 }
 
-/** What came of a change. */
+/** The result of a change. */
 export interface RouteResult {
   readonly status: number;
   readonly message: string;
