@@ -77,7 +77,7 @@ describe.skipIf(CHROMIUM === null)("routes of the API, in a browser", () => {
       ),
     );
 
-  test("adds, refuses, edits, shows what somebody else changed, sets weights and deletes; each change is an audit line", async () => {
+  test("adds, refuses, edits, shows changes of another operator, sets weights and deletes; each change is an audit line", async () => {
     await click("#route-add");
     await fill("route-name", "hello");
     await fill("route-type", "respond");
@@ -110,13 +110,13 @@ describe.skipIf(CHROMIUM === null)("routes of the API, in a browser", () => {
     await says("is there already");
     await click("#route-cancel");
 
-    // Somebody else changes the route while it is open.
+    // Another operator changes the route while it is open.
     await click("[aria-label='Edit hello']");
     await tab.until("document.querySelector('#route').open && document.querySelector('#route-name').value === 'hello'");
     await api("PUT /internal/api/config/routes/hello", [], "{type: respond, prefix: /hello, body: theirs}");
     await fill("route-body", "mine");
     await click("#route-save");
-    await says("changed by somebody else");
+    await says("changed by another operator");
     expect(await text("/hello")).toBe("theirs");
     await shot("conflict");
     await click("#route-again");

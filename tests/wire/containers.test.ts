@@ -113,7 +113,8 @@ test("labels that are forbidden or faulty leave their route out, in one event wi
     ["twice", { host: "w8.test", cors: "off", "cors.origins": "x" }, "label_ignored", "edge.routes.twice.cors"],
     ["inner", { host: "owned.test", prefix: "/steal" }, "route_invalid", "edge.routes.inner.host"],
     ["below", { host: "x.owned.test" }, "route_invalid", "edge.routes.below.host"],
-    ["sock", { host: "w9.test", "mirror.target": "unix:/run/x.sock" }, "route_invalid", "edge.routes.sock: "],
+    ["sock", { host: "w9.test", "mirror.target": "unix:/run/x.sock" }, "label_ignored", "edge.routes.sock.mirror"],
+    ["new", { host: "w12.test", "canary.target": "http://127.0.0.1:1" }, "label_ignored", "edge.routes.new.canary"],
   ];
   for (const [name, keys] of wrong) engine.start(name, { labels: edge(name, keys, one.port) });
   engine.start("proto", {

@@ -3,6 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, restartGateway, startGateway } from "../harness/gateway.ts";
+import { LiveStream } from "../harness/live-stream.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { CatalogServer, KeyServer } from "../harness/store-servers.ts";
 
@@ -165,6 +166,20 @@ test("tags and values that are forbidden or faulty leave their route out, in one
       "route_invalid",
       "edge.routes.env",
     ],
+    [
+      "new",
+      { host: "new.test", "canary.target": "http://127.0.0.1:1" },
+      "10.255.0.1",
+      "label_ignored",
+      "routes.new.canary",
+    ],
+    [
+      "copy",
+      { host: "copy.test", "mirror.target": "http://127.0.0.1:1" },
+      "10.255.0.1",
+      "label_ignored",
+      "routes.copy.mirror",
+    ],
     ["aim", { host: "aim.test", target: "http://10.0.0.1" }, "10.255.0.1", "label_ignored", "edge.routes.aim.target"],
   ];
   for (const [name, keys, address] of bad)
@@ -221,6 +236,10 @@ test("stores that go away, or say nonsense, cost no route; changes of the meanti
   await Promise.all([consul.close(), etcd.close()]);
   for (const source of ["consul", "etcd"])
     await gateway.log("away", (line) => line.event === "provider_unavailable" && line.source === source);
+  const stream = await LiveStream.open(`http://127.0.0.1:${gateway.port}`);
+  const away = `consul (${consul.url} dc1) is away, its last good routes serve`;
+  await stream.until(({ verdict }: { verdict: object }) => JSON.stringify(verdict).includes(away));
+  stream.close();
   consul.remove("t-1");
   etcd.tokens.clear();
   etcd.put("/edge/routes/new", route("new.test", "new"));

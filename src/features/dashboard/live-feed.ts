@@ -283,6 +283,7 @@ export class LiveFeed implements ControlService<unknown> {
       modules,
       objectives: from.objectives(),
       certificates: this.certificates,
+      sources: from.sources(),
     };
     return {
       ...judged,
@@ -302,7 +303,6 @@ export class LiveFeed implements ControlService<unknown> {
       canaries: from.canaries().slice(0, MAX_LABELS),
       rooms: from.rooms().slice(0, MAX_LABELS),
       ...unservedIn(from.unserved?.() ?? []),
-      sources: from.sources(),
       objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),

@@ -208,7 +208,7 @@ export class RouteEditor {
       return this.tell(
         this.stored === null
           ? `A route ${name} is there already: give yours another name, or edit that one.`
-          : "This route was changed by somebody else since you opened it. Read it again: your text is replaced by theirs.",
+          : "This route was changed by another operator since you opened it. Read it again: your text is replaced by theirs.",
         [],
       );
     if (faults.length > 0) return this.tell(`${counted(faults.length, "fault")}: nothing is changed.`, faults);
@@ -308,7 +308,7 @@ export class RouteEditor {
 /** @throws Error that says why a change was not made */
 function settled({ status, faults, message }: RouteResult): Record<string, unknown> {
   if (status === 412)
-    throw new Error("The route was changed by somebody else meanwhile. Close this, and look at it again.");
+    throw new Error("The route was changed by another operator meanwhile. Close this, and look at it again.");
   if (faults.length > 0) throw new Error(faults.join("\n"));
   if (status !== 200) throw new Error(message);
   return {};

@@ -169,6 +169,8 @@ function partsOf(container: Instance, faults: LabelFault[]): Map<string, Part> {
 }
 
 const MAX_LABEL = 16_384;
+/** Keys that send requests to servers. */
+const TARGET_KEYS = ["target", "targets", "canary", "mirror"];
 const OWN: ReadonlySet<string> = new Set(["edge.enable", "edge.port", "edge.scheme"]);
 
 /** A route of all containers that name it. The labels of the one that was started first count. */
@@ -181,7 +183,7 @@ function routeOf(name: string, parts: readonly Part[], site: LabelPorts, faults:
   const type = typeof first.keys.type === "string" ? first.keys.type.trim() : "upstream";
   const broken = [...first.faults];
   if (!config.trusted)
-    for (const key of ["target", "targets"])
+    for (const key of TARGET_KEYS)
       if (key in first.keys)
         broken.push({
           container: first.container.name,
