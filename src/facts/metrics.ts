@@ -11,6 +11,7 @@ import { CONCURRENCY_METRICS } from "../features/concurrency/metrics.ts";
 import { FLEET_METRICS, REMOTE_METRICS } from "../features/fleet/metrics.ts";
 import { FUNCTION_METRICS } from "../features/functions/metrics.ts";
 import { GEO_METRICS } from "../features/geo/metrics.ts";
+import { HEDGE_METRICS } from "../features/hedge/metrics.ts";
 import { LIMIT_METRICS } from "../features/limit/metrics.ts";
 import { MIRROR_METRICS } from "../features/mirror/metrics.ts";
 import { OVERLOAD_METRICS } from "../features/overload/metrics.ts";
@@ -27,6 +28,7 @@ import { GATEWAY_METRICS } from "./gateway-metrics.ts";
 export const METRICS = {
   ...GATEWAY_METRICS,
   ...MIRROR_METRICS,
+  ...HEDGE_METRICS,
   ...PAGE_METRICS,
   ...WAF_METRICS,
   ...TELEMETRY_METRICS,

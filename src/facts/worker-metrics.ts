@@ -1,7 +1,7 @@
 import { FaultKind } from "../core/fault.ts";
 import { labelled, type Metric, type MetricRows, metricOf, type Sample } from "../core/metric-row.ts";
 import { REQUEST_SECONDS } from "../features/telemetry/exemplars.ts";
-import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../memory/counter-rows.ts";
+import { COUNTERS, HEDGE_COUNTS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../memory/counter-rows.ts";
 import { PeerRole } from "../memory/counter-table.ts";
 import type { CounterTotals, LatencyTotals } from "../memory/counter-totals.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
@@ -79,6 +79,12 @@ function seriesMetrics(totals: CounterTotals): readonly Metric[] {
       totals.mirrored().map(({ label, method, count }) => ({
         value: count,
         labels: { route: label, result: MIRROR_COUNTS[method]! },
+      })),
+    ),
+    metricOf(METRICS, "gateway_hedged_requests_total", () =>
+      totals.hedged().map(({ label, method, count }) => ({
+        value: count,
+        labels: { route: label, result: HEDGE_COUNTS[method]! },
       })),
     ),
     metricOf(METRICS, UPSTREAM_SECONDS, () =>

@@ -120,6 +120,10 @@ export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "leak", "over_l
 export const MIRROR_COUNTS = ["sent", "skipped", "failed", "different"] as const;
 export type MirrorCount = (typeof MIRROR_COUNTS)[number];
 
+/** What becomes of second requests of routes with hedge, as they are counted. docs/upstreams.md#hedging */
+export const HEDGE_COUNTS = ["sent", "won", "failed", "skipped"] as const;
+export type HedgeCount = (typeof HEDGE_COUNTS)[number];
+
 /** Upper bounds of the latency buckets in milliseconds, 100 µs to 10 s; one more bucket takes what is slower. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000,

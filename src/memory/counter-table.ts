@@ -4,6 +4,8 @@ import {
   COUNTERS,
   type CounterRow,
   FRAMING_AT,
+  HEDGE_COUNTS,
+  type HedgeCount,
   MAX_ROUTE_LABELS,
   MAX_UPSTREAM_LABELS,
   MIRROR_COUNTS,
@@ -190,6 +192,12 @@ export class WorkerCounters {
   /** Counts what became of a request that its route mirrors. */
   mirrored(route: string, what: MirrorCount): void {
     const key = requestKey(this.routeId(route), MIRROR_COUNTS.indexOf(what), 0);
+    this.mirrors.increment(this.mirrors.slotOf(key));
+  }
+
+  /** Counts what became of a second request: beside the mirrored ones, behind their counts. */
+  hedged(route: string, what: HedgeCount): void {
+    const key = requestKey(this.routeId(route), MIRROR_COUNTS.length + HEDGE_COUNTS.indexOf(what), 0);
     this.mirrors.increment(this.mirrors.slotOf(key));
   }
 

@@ -5,6 +5,7 @@ import {
   COUNTERS,
   type CounterRow,
   FRAMING_AT,
+  MIRROR_COUNTS,
   TRIPS_AT,
   UNCONNECTED_AT,
   WAF_BLOCKED_AT,
@@ -135,7 +136,14 @@ export class CounterTotals {
 
   /** Mirrored requests: `method` is the place of what became of them in MIRROR_COUNTS, `status` is always 0. */
   mirrored(): readonly RequestSeries[] {
-    return this.series((one) => one.mirrored, this.routes);
+    return this.series((one) => one.mirrored, this.routes).filter(({ method }) => method < MIRROR_COUNTS.length);
+  }
+
+  /** Second requests of routes with hedge: `method` is the place of what became of them in HEDGE_COUNTS, `status` is always 0. */
+  hedged(): readonly RequestSeries[] {
+    return this.series((one) => one.mirrored, this.routes)
+      .filter(({ method }) => method >= MIRROR_COUNTS.length)
+      .map((one) => ({ ...one, method: one.method - MIRROR_COUNTS.length }));
   }
 
   /** Requests by the peer that sent or got them: `method` is always 0; OTHER_PEERS for those beyond the first MAX_NAMES. */

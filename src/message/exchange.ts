@@ -40,7 +40,7 @@ export class Exchange {
   client!: ClientPeer;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
   fromTrustedProxy!: boolean;
-  /** The client that a trusted proxy told of, UNKNOWN_CLIENT where it told of none readably; "" where there is none. */
+  /** The client that a trusted proxy told of, UNKNOWN_CLIENT where it told of none readably; "" if there is none. */
   forwardedIp!: string;
   route!: Route | null;
   /** The way down: chosen when it begins. */
@@ -60,13 +60,13 @@ export class Exchange {
   forwardPath!: string;
   /** The canonical, decoded path that routing used, where it differs from the raw one; "" otherwise. */
   canonicalPath!: string;
-  /** What the groups of the route's expression have matched, from 1 on; null where there are none. */
+  /** What the groups of the route's expression have matched, from 1 on; null if there are none. */
   captures!: readonly (string | undefined)[] | null;
   /** Who the client has shown to be (`auth`); null where it was not asked. */
   identity!: AuthIdentity | null;
   /** See `agentName`; null before the first question. */
   private agent!: string | null;
-  /** The script that a FastCGI origin is to run; null where there is none. */
+  /** The script that a FastCGI origin is to run; null if there is none. */
   script!: ScriptCall | null;
   /** The trace that the request belongs to; null where it is neither recorded nor told of. */
   trace!: RequestTrace | null;
@@ -83,7 +83,7 @@ export class Exchange {
   wafScore!: number;
   /** How many requests the exchange has served: tells one that waited for something whether it is still its own. */
   uses = 0;
-  /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
+  /** Extra detail of a refusal for its body (an allowed method list, a path); "" if there is none. */
   detail!: string;
   /** What must be stopped when the exchange is over: its time limit; null where it has none. */
   deadline!: Held | null;
@@ -99,7 +99,7 @@ export class Exchange {
   cacheUse!: Held | null;
   /** The slots of `concurrency` that it has; null without any. */
   admission!: Held | null;
-  /** What rules of `waf.rules` have found and set; null where there are none. */
+  /** What rules of `waf.rules` have found and set; null if there are none. */
   rules!: RuleState | null;
 
   constructor(idle: IdleExchangePorts) {
@@ -432,6 +432,8 @@ export interface Target {
   readonly upstream: Upstream;
   /** Put before the forwarded path: empty, or `/api`. */
   readonly basePath: Buffer;
+  /** Its bit in `triedTargets`; left out if there is no other. */
+  readonly bit?: number;
   /** The response's head has come. */
   onAnswer(ex: Exchange, status: number): void;
   /** Another target has taken the exchange over, although this one has answered. */

@@ -105,7 +105,7 @@ export class RequestHead {
   upgrade = false;
   /** Whether it asks for HTTP/2, and is answered as if it did not. RFC 9110 §7.8. */
   ignoresUpgrade = false;
-  /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
+  /** Trailer fields of a chunked body that went on in chunks; null if there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
   /** See `draw`; -1 until then. */
@@ -276,10 +276,10 @@ export class ResponseHead {
   requestIdEnd = 0;
   /** Up to here it goes to the client: the same, or 0 where the route keeps it from its responses. */
   shownIdEnd = 0;
-  /** Trailer fields that follow a body of unknown length; null where there are none. */
+  /** Trailer fields that follow a body of unknown length; null if there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
-  /** Fields that head taps add to the response, prebuilt ones included; null where there are none. */
+  /** Fields that head taps add to the response, prebuilt ones included; null if there are none. */
   extra: ExtraFields | null = null;
   /** Whether an upstream made the response; the gateway's own responses get `Server: edge`. */
   fromUpstream = false;

@@ -6,6 +6,7 @@ import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts";
 import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import type { HookPorts } from "../features/functions/hook-call.ts";
+import type { HedgeListener } from "../features/hedge/hedge.ts";
 import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
 import type { Handler, Phase, RouteInit, Upstream } from "../message/exchange.ts";
 import type { SlotGate } from "../message/slot-gate.ts";
@@ -49,8 +50,9 @@ export interface TargetState {
   readonly drained: boolean;
 }
 
-/** What mirrors are made with. */
+/** What mirrors and second requests are made with. */
 export interface MirrorRoutePorts extends MirrorHandlerPorts {
+  readonly listener: MirrorHandlerPorts["listener"] & HedgeListener;
   /** The connections to a mirror, apart from those that clients wait for. */
   poolOf: RouteTypePorts["poolOf"];
   /** Says of a mirror whether an operator has drained it. */

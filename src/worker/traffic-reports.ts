@@ -13,6 +13,7 @@ import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
 import type { SignInListener } from "../features/auth/oidc/sign-in.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
+import type { HedgeListener } from "../features/hedge/hedge.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
@@ -25,7 +26,7 @@ import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
 import type { PeerTally } from "../features/telemetry/peer-tap.ts";
 import type { IncidentListener, IncidentRule, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import { type ConnectionCounts, LimitKind } from "../memory/connection-counts.ts";
-import { COUNTERS, type CounterRow, type MirrorCount } from "../memory/counter-rows.ts";
+import { COUNTERS, type CounterRow, type HedgeCount, type MirrorCount } from "../memory/counter-rows.ts";
 import type { PeerRole, WorkerCounters } from "../memory/counter-table.ts";
 import type { IncidentWriter } from "../memory/incident-ring.ts";
 import type { Exchange, RequestNamer } from "../message/exchange.ts";
@@ -60,6 +61,7 @@ export class TrafficReports
     SpoolListener,
     GateObserver,
     MirrorListener,
+    HedgeListener,
     DenialListener,
     PeerTally
 {
@@ -99,6 +101,10 @@ export class TrafficReports
 
   onMirrored(route: string, what: MirrorCount): void {
     this.to.counters.mirrored(route, what);
+  }
+
+  onHedge(route: string, what: HedgeCount): void {
+    this.to.counters.hedged(route, what);
   }
 
   onMirrorDiffers({ route, upstream }: MirrorSettings, requestId: string, difference: MirrorDifference): void {

@@ -84,7 +84,7 @@ export interface WorkerRuntime {
   readonly make: RouteMaker;
   /** null where there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
-  /** null where there are none. */
+  /** null if there are none. */
   readonly streams: Streams | null;
   /** null where the cache is off. */
   readonly purge: Purge | null;

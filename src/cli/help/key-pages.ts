@@ -111,6 +111,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.retries", "upstreams.md#retries"],
   ["routes.timeouts", "upstreams.md#time-limits"],
   ["routes.mirror", "upstreams.md#mirroring"],
+  ["routes.hedge", "upstreams.md#hedging"],
   ["routes.tls", "upstreams.md#tls-to-origins"],
   ["routes.strict_origins", "upstreams.md#old-origins"],
   ["routes.headers", "upstreams.md#header-edits"],

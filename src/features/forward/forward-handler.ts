@@ -45,7 +45,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly retryAttempts: number;
   /** Whether a target speaks HTTP/2, and may so turn a request away untouched after its body, whatever the method. */
   readonly canBeRefused: boolean;
-  /** Statuses of responses that are failures of their target; null where there are none. */
+  /** Statuses of responses that are failures of their target; null if there are none. */
   readonly failureStatuses: ReadonlySet<number> | null;
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;

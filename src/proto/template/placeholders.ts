@@ -10,7 +10,7 @@ import { queryWithMark, sentPath } from "../target/routed-path.ts";
 import { ja4Of } from "../tls/ja4.ts";
 import { capturedGroup, hostWildcard } from "./captured-groups.ts";
 
-/** Gives the value that a placeholder has for an exchange, one character a byte; "" where there is none. */
+/** Gives the value that a placeholder has for an exchange, one character a byte; "" if there is none. */
 export type PlaceholderReader = (ex: Exchange) => string;
 
 /** What a value is in a URL: what of it may stand there unescaped. */

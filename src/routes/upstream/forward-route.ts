@@ -1,7 +1,14 @@
 import { speaksHttp2, type TargetConfig, usesTls } from "../../config/origin.ts";
 import type { RequestSigner } from "../../features/agents/request-signer.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
-import { ForwardEnd, ForwardHandler, type ForwardHandlerPorts } from "../../features/forward/forward-handler.ts";
+import {
+  ForwardEnd,
+  ForwardHandler,
+  type ForwardHandlerPorts,
+  RetryBudget,
+} from "../../features/forward/forward-handler.ts";
+import { Hedge, HedgeChoice } from "../../features/hedge/hedge.ts";
+import { HedgingHandler } from "../../features/hedge/hedging-handler.ts";
 import { Mirror } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
 import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
@@ -94,6 +101,22 @@ export function mirroringHandler(
   return new MirroringHandler(inner, new Mirror(settings, choice, copies, pipeline, services), (ex) =>
     forward.requestIds.assign(ex),
   );
+}
+
+/** Sends slow requests of a route to a second target. docs/upstreams.md#hedging */
+export function hedgingHandler(
+  route: UpstreamRouteConfig,
+  inner: Handler,
+  choice: TargetChoice,
+  forward: ForwardHandlerPorts,
+  ports: MirrorRoutePorts,
+): Handler {
+  const { totalMs } = route.timeouts;
+  const settings = { route: labelOf(route), afterMs: route.hedge!.afterMs, totalMs };
+  const choiceOfSecond = new HedgeChoice(choice, () => ports.listener.onHedge(settings.route, "sent"));
+  const second = forwardHandler({ ...route, retryAttempts: 0 }, choiceOfSecond, forward);
+  const pipeline = new Pipeline([], [], [new ForwardEnd()], null, forward.requestIds);
+  return new HedgingHandler(inner, new Hedge(settings, second, pipeline, ports, new RetryBudget()));
 }
 
 /** The targets of a route that may get requests. @param poolOf gives the connections to one @param tally counts their responses */

@@ -119,6 +119,7 @@ const NO_FURTHER_PARTS = {
   targetMap: null,
   service: null,
   mirror: null,
+  hedge: null,
   hooks: null,
   fastcgi: null,
   rewriteBody: null,

@@ -1,5 +1,6 @@
 import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import {
+  applicationScheme,
   type OriginConfig,
   originOf,
   originUrl,
@@ -18,6 +19,7 @@ import { sign } from "../../features/agents/sign-settings.ts";
 import { balancing } from "../../features/balance/settings.ts";
 import { type ConcurrencyConfig, concurrency } from "../../features/concurrency/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
+import { hedge } from "../../features/hedge/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
@@ -130,6 +132,7 @@ const rows = {
   canary: { type: canary, absent: null, doc: "a new version, which gets more and more requests while it is no worse" },
   load_balancing: { type: balancing, doc: "how a target is chosen" },
   mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
+  hedge: { type: hedge, absent: null, doc: "a slow GET is sent to a second target; the first to respond wins" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
   retries: { type: retries, field: "retryAttempts", doc: "further attempts after a failed one" },
@@ -187,6 +190,7 @@ export const upstreamKeys = block(rows, {
     const targets: readonly UpstreamTarget[] = targetMap?.targets ?? resolveTargets(values, spot, service);
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
+    checkHedge(values, targets, spot);
     checkFastCgi(values, targets, spot);
     checkApplications(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;
@@ -307,6 +311,18 @@ function noteUseless(values: Values<typeof rows>, targets: readonly TargetConfig
   if (isUsed && targets.length > 0 && !targets.some(({ scheme }) => usesTls(scheme))) {
     log.warn([...path, "tls"], "has no effect: no target speaks TLS (https:// or h2://)");
   }
+}
+
+/** Second requests need a second target, and would count twice in a comparison. */
+function checkHedge(values: Values<typeof rows>, targets: readonly TargetConfig[], { log, path }: Spot): void {
+  if (values.hedge === null) return;
+  const at = [...path, "hedge"];
+  for (const other of ["mirror", "canary", "fastcgi"] as const)
+    if (values[other] !== null) log.fault(at, `does not go with ${other}: remove one`, true);
+  const script = targets.find(({ scheme }) => applicationScheme(scheme) !== null);
+  if (script !== undefined) log.fault(at, `needs targets of HTTP: remove it, or ${script.url}`, true);
+  else if (targets.length === 1 && !values.target.startsWith("srv+"))
+    log.warn(at, "has no effect: the route has one target");
 }
 
 /** gRPC needs trailers and streams, which HTTP/2 has. */

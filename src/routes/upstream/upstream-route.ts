@@ -4,6 +4,7 @@ import { sign } from "../../features/agents/sign-settings.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
 import type { CanaryCell } from "../../features/canary/canary-cells.ts";
+import { hedge } from "../../features/hedge/settings.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler, Upstream } from "../../message/exchange.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";
@@ -13,7 +14,7 @@ import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
 import { canaryRoute } from "./canary-route.ts";
-import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
+import { forwardHandler, hedgingHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
 import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
@@ -60,6 +61,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     ...(route.canary === null ? {} : { canary: canary.write(route.canary) }),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
     mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
+    ...(route.hedge === null ? {} : { hedge: hedge.write(route.hedge) }),
     strip_prefix: route.stripPrefix,
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
     ...(route.rewriteLocation === null ? {} : { rewrite_location: rewriteLocation.write(route.rewriteLocation) }),
@@ -129,6 +131,8 @@ export function upstreamHandler(
   const handler = forwardHandler(route, choice, site.forward);
   if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
   if (applicationScheme(route.targets[0]?.scheme ?? "http") !== null) return applicationHandler(route, handler);
+  if (route.hedge !== null && isEnabled && mirrors !== null && targets.length > 1)
+    return grpcWeb(rewriting(hedgingHandler(route, handler, choice, site.forward, mirrors), route, false), route, site);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
   // Outside of the mirror, so that copies get the new path too.
   return grpcWeb(rewriting(whole, route, false), route, site);
