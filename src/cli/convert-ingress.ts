@@ -1,4 +1,5 @@
-import { isMap, parseAllDocuments } from "yaml";
+import { isMap, LineCounter } from "yaml";
+import { strictYamls } from "../config/yaml-document.ts";
 import { exactly } from "../core/number-text.ts";
 import {
   type Conversion,
@@ -84,10 +85,11 @@ function textOf({ objects, lost }: Conversion): string {
 
 /** The objects of a text, and of lists in it. @throws ConvertFault if it is no YAML */
 function objectsIn(text: string, file: string): KubeObject[] {
-  return parseAllDocuments(text).flatMap((document) => {
+  const lines = new LineCounter();
+  return strictYamls(text, lines).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined)
-      throw new ConvertFault({ file, line: error.linePos?.[0].line ?? 0 }, error.message.split("\n")[0]!);
+      throw new ConvertFault({ file, line: lines.linePos(error.pos[0]).line }, error.message.split("\n")[0]!);
     return isMap(document.contents) ? flat(document.toJS({ maxAliasCount: MAX_ALIASES })) : [];
   });
 }

@@ -1,4 +1,14 @@
-import { type Document, isScalar, type LineCounter, type ParsedNode, parseDocument, visit, YAMLParseError } from "yaml";
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type ParsedNode,
+  parseAllDocuments,
+  parseDocument,
+  YAMLParseError,
+} from "yaml";
 
 type YamlDocument = Document.Parsed<ParsedNode>;
 
@@ -13,17 +23,30 @@ export function looseYaml(text: string, lines?: LineCounter): YamlDocument {
 
 /** The same; a key that occurs twice in a map is one of the `errors`. */
 export function strictYaml(text: string, lines?: LineCounter): YamlDocument {
-  const document = looseYaml(text, lines);
-  visit(document, {
-    Map(_, { items }) {
-      const known = new Set<unknown>();
-      for (const { key } of items) {
-        const value: unknown = isScalar(key) ? key.value : key;
-        if (known.has(value)) document.errors.push(repeated(key as ParsedNode));
-        known.add(value);
-      }
-    },
-  });
+  return withoutRepeats(looseYaml(text, lines));
+}
+
+/** All documents of a text, read in the same way. */
+export function strictYamls(text: string, lines: LineCounter): readonly YamlDocument[] {
+  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  return Array.isArray(documents) ? documents.map(withoutRepeats) : [];
+}
+
+/** The library's own walk copies the path for each node: a text of brackets in brackets would take the square of its length. */
+function withoutRepeats(document: YamlDocument): YamlDocument {
+  const left: unknown[] = [document.contents];
+  while (left.length > 0) {
+    const node = left.pop();
+    if (isSeq(node)) for (let i = node.items.length - 1; i >= 0; i--) left.push(node.items[i]);
+    if (!isMap(node)) continue;
+    const known = new Set<unknown>();
+    for (const { key } of node.items) {
+      const value: unknown = isScalar(key) ? key.value : key;
+      if (known.has(value)) document.errors.push(repeated(key as ParsedNode));
+      known.add(value);
+    }
+    for (let i = node.items.length - 1; i >= 0; i--) left.push(node.items[i]!.value, node.items[i]!.key);
+  }
   return document;
 }
 

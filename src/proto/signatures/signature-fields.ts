@@ -25,11 +25,12 @@ export function readSignatures(input: string, signature: string): readonly Messa
   const inputs = parseDictionary(input, true);
   const values = parseDictionary(signature, true);
   if (inputs === null || values === null) return [];
+  const written = new Set(signature.split(":"));
   return [...inputs].flatMap(([label, covered]) => {
     const value = values.get(label);
     if (!("items" in covered) || value === undefined || "items" in value || value.item.kind !== "bytes") return [];
     // The last digit has bits that say nothing: of all spellings one counts.
-    if (!signature.includes(`:${Buffer.from(value.item.value).toString("base64")}:`)) return [];
+    if (!written.has(Buffer.from(value.item.value).toString("base64"))) return [];
     const { parameters } = covered;
     const known = [...parameters].every(([name, { kind }]) => KINDS.get(name) === kind);
     if (!known || value.parameters.size > 0) return [];
