@@ -54,15 +54,22 @@ const suiteRows = {
   curves: { type: list(curve, "curves"), example: ["X25519", "P-256"], doc: "for keys, the preferred one first" },
 } as const satisfies Rows;
 
+const CLIENT_AUTH_DOC =
+  "request, or require: client certificates signed by client_ca_file; any: as request, and others count as none";
+
+function clientAuthWord() {
+  return word("none", "any", "request", "require");
+}
+
 /** A key that is left out has the value of the section around it. */
 const ownRows = {
   ...fileRows,
   min_version: { type: word("1.2", "1.3"), absent: null, example: "1.3", doc: 'or "1.3"' },
   client_auth: {
-    type: word("none", "request", "require"),
+    type: clientAuthWord(),
     absent: null,
     example: "require",
-    doc: "request, or require: client certificates signed by client_ca_file",
+    doc: CLIENT_AUTH_DOC,
   },
   client_ca_file: {
     type: fileName(),
@@ -92,6 +99,12 @@ const host = block(
       example: ["http/1.1"],
       doc: "protocols that are offered over TCP, the preferred one first",
     },
+    own_connections: {
+      type: flag(),
+      default: false,
+      field: "isApart",
+      doc: "true: requests for these names need a connection for them, and such a connection takes no others",
+    },
   },
   {
     check({ names }, spot) {
@@ -114,11 +127,11 @@ const tlsRows = {
   },
   min_version: { type: word("1.2", "1.3"), default: "1.2", doc: 'or "1.3"' },
   client_auth: {
-    type: word("none", "request", "require"),
+    type: clientAuthWord(),
     default: "none",
     restart: "HTTP/3",
     guard: ["request", "require"],
-    doc: "request, or require: client certificates signed by client_ca_file",
+    doc: CLIENT_AUTH_DOC,
   },
   // Resolved, "" unless `client_auth` asks for it.
   client_ca_file: {
@@ -186,10 +199,13 @@ type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R>
 type OwnValues = Pick<HostValues, "min_version" | "client_auth" | "client_ca_file" | "crl_file" | "ciphers" | "curves">;
 type ListenerTlsValues = (typeof listenerTls)["rows"] extends infer R extends Rows ? Values<R> : never;
 
+/** `any` takes a certificate that cannot be verified for none; `request` refuses it. */
+export type ClientAuth = "none" | "any" | "request" | "require";
+
 /** The terms of handshakes, and whose certificates clients show. */
 export interface HandshakeTerms {
   readonly minVersion: "1.2" | "1.3";
-  readonly clientAuth: "none" | "request" | "require";
+  readonly clientAuth: ClientAuth;
   /** "" unless `clientAuth` asks for it, as the next. */
   readonly clientCaFile: string;
   readonly crlFile: string;
@@ -205,6 +221,8 @@ export interface TlsHost extends HandshakeTerms {
   readonly certificate: CertificateFiles | null;
   /** None for those of the listener. */
   readonly alpn: readonly string[];
+  /** Whether connections for its names are for these alone. */
+  readonly isApart: boolean;
 }
 
 /** All that a TLS listener is made with: `server.tls`, or that of a listener. */
@@ -275,7 +293,7 @@ function hostsOf(hosts: readonly HostValues[], around: HandshakeTerms, spot: Spo
     }
     const isPair = values.cert_file !== "" && values.key_file !== "";
     const [pair = null] = isPair ? certificatesOf({ ...values, certificates: [] }, at) : [];
-    return { ...termsOf(values, around, at), names, certificate: pair, alpn: values.alpn };
+    return { ...termsOf(values, around, at), names, certificate: pair, alpn: values.alpn, isApart: values.own_connections };
   });
 }
 
@@ -337,11 +355,13 @@ function pairOf(files: CertificateFiles | null): object {
 }
 
 /**
- * Names which client certificates a handshake demands: a connection is for one such demand alone. "" demands none.
- * docs/tls.md#tls-by-host
+ * Names which client certificates a handshake demands, and for names with connections of their own, which names: a connection is for one such demand
+ * alone. "" demands nothing. docs/tls.md#tls-by-host
  */
-export function clientDemand({ clientAuth, clientCaFile, crlFile }: HandshakeTerms): string {
-  return clientAuth === "none" ? "" : JSON.stringify([clientAuth, clientCaFile, crlFile]);
+export function clientDemand(terms: HandshakeTerms | TlsHost): string {
+  const { clientAuth, clientCaFile, crlFile } = terms;
+  const own = "isApart" in terms && terms.isApart ? terms.names : [];
+  return clientAuth === "none" && own.length === 0 ? "" : JSON.stringify([clientAuth, clientCaFile, crlFile, ...own]);
 }
 
 const DEFAULT_TERMS: HandshakeTerms = {

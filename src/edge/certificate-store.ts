@@ -11,9 +11,9 @@ import { alpnWire, type HandshakeOptions } from "../net/tls-upgrade.ts";
 /** The terms of handshakes. */
 export interface TlsPolicy {
   readonly minVersion: "1.2" | "1.3";
-  /** `request` takes clients without a certificate, but none with one that is not trusted. */
-  readonly clientAuth: "none" | "request" | "require";
-  /** Names the demand for client certificates; "" for none. */
+  /** `request` takes clients without a certificate, but none with one that is not trusted; `any` takes such a one for none. */
+  readonly clientAuth: "none" | "any" | "request" | "require";
+  /** Names the demand for client certificates and for the names of requests; "" for none. */
   readonly demand: string;
   /** File of the authorities, among `texts` of the set; "" for `clientAuthorities` of it. */
   readonly authoritiesFile: string;
@@ -43,8 +43,9 @@ export interface TlsPolicies {
 export interface TlsChoice {
   readonly context: TlsContext;
   readonly options: HandshakeOptions;
-  /** See TlsPolicy. */
+  /** See TlsPolicy, as the next. */
   readonly demand: string;
+  readonly clientAuth: TlsPolicy["clientAuth"];
   readonly curves: readonly string[];
 }
 
@@ -126,7 +127,7 @@ export class CertificateStore {
       if (challenge === undefined) return null;
       // RFC 8737 §3: the authority shows no certificate of its own. One handshake is all that there will be.
       const context = createTlsContext({ ...challenge, minVersion: "1.2", clientAuthorities: null });
-      return { context, options: CHALLENGE, demand: "", curves: [] };
+      return { context, options: CHALLENGE, demand: "", clientAuth: "none", curves: [] };
     }
     const policy = serverName === "" ? this.usual : (this.hosts.get(serverName) ?? this.usual);
     const certificate = policy.certificate ?? this.certificateFor(serverName, offer);
@@ -135,6 +136,7 @@ export class CertificateStore {
       context: this.contextOf(certificate, policy),
       options: hasHttp2 ? policy.options : policy.optionsWithoutHttp2,
       demand: policy.policy.demand,
+      clientAuth: policy.policy.clientAuth,
       curves: policy.policy.curves,
     };
   }

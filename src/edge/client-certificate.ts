@@ -24,7 +24,7 @@ export function readCertificate(
   certificate: ReturnType<TlsSocket["getPeerX509Certificate"]>,
   nowMs: number,
 ): ShownCertificate {
-  if (certificate === undefined) return NONE;
+  if (certificate === undefined) return NO_CERTIFICATE;
   const names = certificate.subjectAltName ?? "";
   return {
     isThere: true,
@@ -39,4 +39,5 @@ export function readCertificate(
   };
 }
 
-const NONE: ShownCertificate = { isThere: false, isCurrent: true, identity: null };
+/** Of a client that has shown none, or one that counts as none. */
+export const NO_CERTIFICATE: ShownCertificate = { isThere: false, isCurrent: true, identity: null };

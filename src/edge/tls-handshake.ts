@@ -7,7 +7,7 @@ import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome, MAX_CLIENT_HELLO_WIRE_BYTES } from "../proto/tls/client-hello-parser.ts";
 import { keyGroup } from "../proto/tls/key-group.ts";
 import { offersChallenge, type TlsChoice } from "./certificate-store.ts";
-import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
+import { NO_CERTIFICATE, type ShownCertificate, shownCertificate } from "./client-certificate.ts";
 import type { ClientConnection } from "./client-connection.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
@@ -60,6 +60,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   private isChallenge = false;
   /** See `clientDemand`. */
   demand = "";
+  private clientAuth: TlsChoice["clientAuth"] = "none";
   /** See `keyGroup`; "" before the ClientHello has come. */
   group = "";
 
@@ -142,15 +143,18 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   /** The library's handshake is over. */
   onHandshake(secure: TlsSocket, ok: boolean, error: HandshakeError | null): void {
     if (this.stage !== Stage.Handshake) return;
-    const shown = shownCertificate(secure, this.demand !== "", this.ctx.clock.nowMs);
-    if (shown.isThere && (error || !shown.isCurrent)) this.closeSecure(secure, Fault.ClientCertificateRefused);
-    else if (!ok) this.closeSecure(secure, Fault.HandshakeFailed);
+    const shown = shownCertificate(secure, this.clientAuth !== "none", this.ctx.clock.nowMs);
+    const isUntrusted = shown.isThere && (!!error || !shown.isCurrent);
+    // The library says that a handshake is not ok for a certificate that it cannot verify, too.
+    const isIgnored = isUntrusted && this.clientAuth === "any" && !isFailed(error);
+    if (isUntrusted && !isIgnored) this.closeSecure(secure, Fault.ClientCertificateRefused);
+    else if (!ok && !isIgnored) this.closeSecure(secure, Fault.HandshakeFailed);
     // RFC 8737 §3: the authority has seen the certificate, and nothing follows.
     else if (this.isChallenge) this.closeSecure(secure, Fault.None);
     else {
       this.leave();
       this.ctx.observer.onSecured(secure.isSessionReused(), this.group);
-      this.handler.secured(this, secure, secure.alpnProtocol || "", shown);
+      this.handler.secured(this, secure, secure.alpnProtocol || "", isIgnored ? NO_CERTIFICATE : shown);
     }
   }
 
@@ -213,6 +217,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
       return;
     }
     this.demand = choice.demand;
+    this.clientAuth = choice.clientAuth;
     this.group = keyGroup(hello, choice.curves);
     this.isChallenge = offersChallenge(protocols);
     this.stage = Stage.Handshake;
@@ -269,6 +274,11 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
 
 /** Of early data that a waiting handshake holds: more than one record of it. RFC 8446 §4.2.10 */
 const MAX_EARLY_BYTES = 16_640;
+
+/** Whether a handshake failed, rather than the check of a certificate. */
+function isFailed(error: HandshakeError | null): boolean {
+  return /^(ERR_|E[A-Z]+$)/.test(error?.code ?? "");
+}
 
 /** A request line begins with one; no TLS record does. */
 function isUpperLetter(byte: number): boolean {

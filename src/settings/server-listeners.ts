@@ -195,10 +195,10 @@ export function quicFault({ http3, site }: Pick<ServerListener, "http3" | "site"
   if (!http3) return "";
   const own = site ?? server;
   // It can require certificates; it cannot merely ask for them, and clients would be anonymous over HTTP/3.
-  if (own.clientAuth === "request")
-    return "with tls.client_auth: request clients could not show certificates over HTTP/3: say require, or http3: false";
+  if (own.clientAuth === "request" || own.clientAuth === "any")
+    return `with tls.client_auth: ${own.clientAuth} clients could not show certificates over HTTP/3: say require, or http3: false`;
   if (own.hosts.some((host) => clientDemand(host) !== clientDemand(own)))
-    return "HTTP/3 cannot ask for client certificates by host, as tls.hosts does: say http3: false";
+    return "HTTP/3 cannot ask for client certificates by host, nor keep names apart, as tls.hosts does: say http3: false";
   if (own.crlFile !== "") return "HTTP/3 cannot look at crl_file: say http3: false";
   if ([own, ...own.hosts].some(({ curves }) => curves.length > 0))
     return "HTTP/3 cannot choose curves, as tls does: say http3: false";

@@ -417,7 +417,7 @@ export function demandOf(server: {
 }): TlsDemand {
   const sites = server.listeners.filter(({ tls: isOn }) => isOn).map(({ site }) => site ?? server.tls);
   const words = sites.flatMap((site) => (site === undefined ? [] : [site, ...site.hosts])).map((one) => one.clientAuth);
-  const clientAuth = (["require", "request"] as const).find((word) => words.includes(word)) ?? "none";
+  const clientAuth = (["require", "request", "any"] as const).find((word) => words.includes(word)) ?? "none";
   return { enabled: sites.length > 0, clientAuth };
 }
 

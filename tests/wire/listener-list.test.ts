@@ -6,6 +6,7 @@ import { TestAuthority } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Settings, startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { exchangeOnce, RawClient, request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -45,6 +46,7 @@ const SERVER: Settings = {
     hosts: [
       { names: ["admin.test"], client_auth: "require", client_ca_file: "ca.pem" },
       { names: ["*.own.test"], cert_file: "own.pem", key_file: "own-key.pem", alpn: ["http/1.1"], min_version: "1.3" },
+      { names: ["apart.test", "*.apart.test"], own_connections: true },
     ],
   },
 };
@@ -170,6 +172,32 @@ describe("TLS by host", () => {
       ).toBe(421);
     const back = { serverName: "admin.test", ...admin };
     expect((await TlsClient.once(secure, "GET / HTTP/1.1\r\nHost: usual.test\r\n\r\n", back)).status).toBe(421);
+  });
+
+  test("keeps requests for some names on connections for these names, and other requests off them", async () => {
+    const statusOf = async (serverName: string, host: string, protocol: string) => {
+      const named = serverName === "" ? {} : { serverName };
+      if (protocol !== "h2")
+        return (await TlsClient.once(secure, `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`, named)).status;
+      const client = await H2Client.connectTls(secure, named);
+      const { status } = await client.request(head("GET", "/").map(([name, value]) => [name, name === ":authority" ? host : value] as const));
+      client.close();
+      return status;
+    };
+    for (const protocol of ["http/1.1", "h2"])
+      for (const [serverName, host, status] of [
+        ["apart.test", "apart.test", 200],
+        ["apart.test", "a.b.apart.test", 200],
+        ["usual.test", "other.test", 200],
+        ["", "usual.test", 200],
+        ["apart.test", "usual.test", 421],
+        ["usual.test", "apart.test", 421],
+        ["usual.test", "a.apart.test", 421],
+        ["", "apart.test", 421],
+      ] as const)
+        expect([protocol, serverName, host, await statusOf(serverName, host, protocol)]).toEqual([
+          ...[protocol, serverName, host, status],
+        ]);
   });
 
   test("gives one name another certificate and protocols", async () => {

@@ -16,18 +16,21 @@ const expired = await trusted.issue({ subject: "client", notBefore: daysFromNow(
 const early = await trusted.issue({ subject: "client", notBefore: daysFromNow(1), notAfter: daysFromNow(2) });
 const selfSigned = await makeCertificate();
 
-const [requestPort, requirePort] = [freePort(), freePort()];
+const [requestPort, requirePort, anyPort] = [freePort(), freePort(), freePort()];
 const requesting = await start("request", requestPort);
 const requiring = await start("require", requirePort);
+const taking = await start("any", anyPort);
 afterAll(async () => {
   await requesting.stop();
   await requiring.stop();
+  await taking.stop();
 });
 
 function start(clientAuth: string, port: number): Promise<Gateway> {
   const tls = { port, cert_file: "cert.pem", key_file: "cert.key", client_auth: clientAuth, client_ca_file: "ca.pem" };
   return startGateway({
-    config: { server: { tls } },
+    config: { server: { tls, workers: 1 } },
+    routes: [{ type: "respond", path: "/who", body: "[{tls.subject}]" }],
     files: { "cert.pem": server.cert, "cert.key": server.key, "ca.pem": `${trusted.cert}\n${alsoTrusted.cert}\n` },
   });
 }
@@ -62,6 +65,11 @@ describe.each([
   test("where one is required", async () => {
     expect(await statusWith(requirePort, certificate)).toBe(whereRequired);
   });
+
+  test("where any is taken, and counts only if it is verified", async () => {
+    const { text } = await TlsClient.once(anyPort, request("GET /who"), certificate ?? {});
+    expect(text).toBe(certificate === right || certificate === second ? "[CN=client]" : "[]");
+  });
 });
 
 describe.skipIf(OPENSSL === null)("openssl", () => {
@@ -88,6 +96,22 @@ describe.skipIf(OPENSSL === null)("openssl", () => {
     const { text } = await openssl(requirePort, [`-${version}`], GET);
     expect(text).toContain(alert);
     expect(text).not.toContain("HTTP/1.1");
+  });
+
+  test.each(["tls1_2", "tls1_3"])("with a stranger's certificate has no identity in a resumed session, with %s", async (version) => {
+    using scratch = new Scratch();
+    const WHO = GET.replace("/health", "/who");
+    const session = scratch.path("session.pem");
+    for (const [own, subject] of [
+      [wrong, "[]"],
+      [right, "[CN=client]"],
+    ] as const) {
+      const pair = ["-cert", scratch.write("cert.pem", own.cert), "-key", scratch.write("key.pem", own.key)];
+      expect((await openssl(anyPort, [`-${version}`, ...pair, "-sess_out", session], WHO)).text).toContain(subject);
+      const { text } = await openssl(anyPort, [`-${version}`, "-sess_in", session], WHO);
+      expect(text).toContain("HTTP/1.1 200 OK");
+      expect(text).toContain(subject);
+    }
   });
 
   test("is told whose certificates are taken", async () => {

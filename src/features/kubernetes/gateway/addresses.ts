@@ -7,7 +7,7 @@ export interface GatewayPlace {
   readonly bound: readonly string[];
   /** In the status. */
   readonly shown: readonly { readonly type: string; readonly value: string }[];
-  /** Why it is not accepted: UnsupportedAddress; "" if it is. */
+  /** Why it is not accepted: InvalidParameters, UnsupportedAddress; "" if it is. */
   readonly refused: string;
   /** Why it is not programmed: AddressNotUsable, AddressNotAssigned; "" if it is. */
   readonly unusable: string;
@@ -22,9 +22,11 @@ export function gatewayPlaces(
 ): ReadonlyMap<GatewayObject, GatewayPlace> {
   const { pool, addresses, isUsable } = settings;
   const places = new Map<GatewayObject, GatewayPlace>();
+  for (const one of gateways) places.set(one, { bound: [], shown: [], refused: refusedOf(one), unusable: "" });
+  const accepted = gateways.filter((one) => refusedOf(one) === "");
   if (pool.length === 0) {
     const shown = addresses.map((value) => ({ type: isName(value) ? "Hostname" : IP, value }));
-    for (const one of gateways) places.set(one, { bound: ["0.0.0.0"], shown, refused: refusedOf(one), unusable: "" });
+    for (const one of accepted) places.set(one, { bound: ["0.0.0.0"], shown, refused: "", unusable: "" });
     return places;
   }
   const members = new Set(pool);
@@ -32,15 +34,15 @@ export function gatewayPlaces(
   const isFree = (value: string, gateway: GatewayObject): boolean =>
     members.has(value) && (taken.get(value) ?? gateway) === gateway && isUsable(value);
   // An address that a Gateway has stays its own, whatever another one asks for. Then requests by name go first.
-  for (const gateway of gateways) {
+  for (const gateway of accepted) {
     const asked = askedOf(gateway);
     const held = statusOf(gateway).filter((value) => asked.length === 0 || asked.includes(value));
     for (const value of asked.length === 0 ? held.slice(0, 1) : held)
       if (isFree(value, gateway)) taken.set(value, gateway);
   }
-  for (const gateway of gateways)
+  for (const gateway of accepted)
     for (const value of askedOf(gateway)) if (isFree(value, gateway)) taken.set(value, gateway);
-  for (const gateway of gateways) {
+  for (const gateway of accepted) {
     const asked = askedOf(gateway);
     const own = [...taken].flatMap(([value, of]) => (of === gateway ? [value] : []));
     if (own.length === 0 && asked.length === 0) {
@@ -54,7 +56,7 @@ export function gatewayPlaces(
     places.set(gateway, {
       bound: own,
       shown: own.map((value) => ({ type: IP, value })),
-      refused: refusedOf(gateway),
+      refused: "",
       unusable: own.length === 0 && asked.length === 0 ? "AddressNotAssigned" : missing,
     });
   }
@@ -65,7 +67,9 @@ function askedOf({ spec }: GatewayObject): string[] {
   return (spec?.addresses ?? []).flatMap(({ type = IP, value = "" }) => (type === IP && value !== "" ? [value] : []));
 }
 
+/** edge takes no parameters, and does not guess what those of others ask for. */
 function refusedOf({ spec }: GatewayObject): string {
+  if (spec?.infrastructure?.parametersRef !== undefined) return "InvalidParameters";
   return (spec?.addresses ?? []).some(({ type = IP }) => type !== IP) ? "UnsupportedAddress" : "";
 }
 

@@ -87,7 +87,8 @@ export function judgedListeners(
       one.accepted = { reason: "PortUnavailable", message: `edge opens at most ${maxListeners} for a cluster` };
     else for (const key of keys) ports.add(key);
   }
-  for (const one of all) one.isServed = one.accepted.reason === "" && one.conflict.reason === "" && isUsable(one);
+  for (const one of all)
+    one.isServed = bound.length > 0 && one.accepted.reason === "" && one.conflict.reason === "" && isUsable(one);
   return all;
 }
 
@@ -179,9 +180,17 @@ function clientsOf(store: ObjectStore, gateway: GatewayObject, port: number, { f
   if (validation === undefined) return null;
   const { pem, fault } = authoritiesOf(store, gateway, validation);
   if (pem === "") return { terms: null, fault };
-  const isLoose = validation.mode === "AllowInsecureFallback";
-  return { terms: { client_auth: isLoose ? "request" : "require", client_ca_file: fileOf(pem) }, fault };
+  const isLoose = validation.mode === INSECURE_FALLBACK;
+  return { terms: { client_auth: isLoose ? "any" : "require", client_ca_file: fileOf(pem) }, fault };
 }
+
+/** Whether clients whose certificates cannot be verified come in, at some port of a Gateway. */
+export function takesUnverified({ spec }: GatewayObject): boolean {
+  const { default: usual, perPort = [] } = spec?.tls?.frontend ?? {};
+  return [usual, ...perPort.map(({ tls }) => tls)].some((one) => one?.validation?.mode === INSECURE_FALLBACK);
+}
+
+const INSECURE_FALLBACK = "AllowInsecureFallback";
 
 function authoritiesOf(store: ObjectStore, gateway: GatewayObject, { caCertificateRefs = [] }: FrontendValidation) {
   const found: string[] = [];

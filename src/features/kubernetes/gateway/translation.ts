@@ -19,7 +19,7 @@ import { BackendTlsPolicies } from "./backend-tls.ts";
 import { SUPPORTED_FEATURES } from "./features.ts";
 import { translatedRules } from "./http-rules.ts";
 import { isSetServed, type JudgedSet, judgedSets, setStatus } from "./listener-sets.ts";
-import { type JudgedListener, judgedListeners, listenerStatus } from "./listeners.ts";
+import { type JudgedListener, judgedListeners, listenerStatus, takesUnverified } from "./listeners.ts";
 import { condition, type GatewayObject, type RouteObject } from "./shapes.ts";
 import { translatedStreams } from "./stream-rules.ts";
 
@@ -180,6 +180,9 @@ function gatewayStatus(
     condition(generation, "Accepted", isAccepted, acceptedReason),
     condition(generation, "Programmed", isProgrammed, programmedReason),
     ...references,
+    ...(takesUnverified(gateway)
+      ? [condition(generation, "InsecureFrontendValidationMode", true, "ConfigurationChanged")]
+      : []),
   ];
   return {
     object: refOf(gateway),
@@ -219,7 +222,18 @@ function merged(all: readonly ListenerInput[]): ListenerInput[] {
       byName.set(one.name, { ...known, tls: { ...known.tls, certificates: [...known.tls.certificates, ...more] } });
     }
   }
-  return [...byName.values()];
+  return [...byName.values()].map(apart);
+}
+
+/** Of several listeners of a port, each has connections of its own: a request for the host of another one is misdirected. */
+function apart(listener: ListenerInput): ListenerInput {
+  const { tls } = listener;
+  const hosts = new Set(tls?.certificates.map(({ names }) => names.join()));
+  if (tls === undefined || hosts.size < 2) return listener;
+  const certificates = tls.certificates.map((one) =>
+    one.names.length === 0 ? one : { ...one, options: { ...one.options, own_connections: true } },
+  );
+  return { ...listener, tls: { ...tls, certificates } };
 }
 
 function tlsOf(all: readonly JudgedListener[]): NonNullable<ListenerInput["tls"]> {
