@@ -1,6 +1,7 @@
 import { quote } from "./config-fault.ts";
+import { asciiName } from "./host-kinds.ts";
 import { isHostName } from "./origin.ts";
-import type { Spot } from "./piece.ts";
+import { list, resolved, type Spot } from "./piece.ts";
 import { block, type Rows, type Values } from "./row.ts";
 import { fileName, flag, text } from "./scalars.ts";
 import { checkBothOrNeither, INTERNAL_DOC, orInternal } from "./tls-settings.ts";
@@ -23,6 +24,11 @@ const rows = {
     doc: "the PEM file of its private key",
   },
   server_name: { type: text("a host name"), default: "", example: "api.internal", doc: "the target's name by default" },
+  alt_names: {
+    type: list(altName(), "names"),
+    example: ["spiffe://example.org/api", "api.internal"],
+    doc: "names or URIs, one of which the server's certificate must have in the place of server_name",
+  },
   insecure_skip_verify: {
     type: flag(),
     default: false,
@@ -31,7 +37,7 @@ const rows = {
 } as const satisfies Rows;
 
 /** How upstreams are spoken to over TLS: `tls` of an upstream route, and of the transcoder. docs/upstreams.md#tls-to-origins */
-export const upstreamTls = block(rows, { check: checkUpstreamTls, finish, list });
+export const upstreamTls = block(rows, { check: checkUpstreamTls, finish, list: lines });
 
 /** `tls` of an upstream route: the same, and whether the local authority signs for the route's hosts. docs/tls.md#a-local-authority */
 export const upstreamRouteTls = orInternal(
@@ -43,11 +49,23 @@ export const upstreamRouteTls = orInternal(
     {
       check: (values, spot) => checkUpstreamTls(values, spot),
       finish: (_, values, spot) => ({ ...finish(null, values, spot), isInternal: values.internal }),
-      list: (config, lines) => ({ ...list(config, lines), ...(config.isInternal ? { internal: true } : {}) }),
+      list: (config, shown) => ({ ...lines(config, shown), ...(config.isInternal ? { internal: true } : {}) }),
     },
   ),
   {},
 );
+
+/** A host name, or a URI. */
+function altName() {
+  return resolved(text("a host name or a URI"), (name, { path, log }) => {
+    // RFC 3986 §3.1
+    if (/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(name)) return name;
+    const lower = asciiName(name);
+    if (!isHostName(lower.replace(/^\*\./, "")))
+      log.fault(path, `expected a host name, or a URI such as spiffe://example.org/api, found ${quote(name)}`);
+    return lower;
+  });
+}
 
 type TlsValues = Values<typeof rows>;
 
@@ -61,8 +79,8 @@ function finish(_: unknown, values: TlsValues, { path, files }: Spot) {
   };
 }
 
-function list({ clientCertificate: { certFile, keyFile } }: ReturnType<typeof finish>, lines: object): object {
-  return { ...lines, cert_file: certFile, key_file: keyFile };
+function lines({ clientCertificate: { certFile, keyFile } }: ReturnType<typeof finish>, shown: object): object {
+  return { ...shown, cert_file: certFile, key_file: keyFile };
 }
 
 function checkUpstreamTls(values: TlsValues, spot: Spot): void {
@@ -71,6 +89,7 @@ function checkUpstreamTls(values: TlsValues, spot: Spot): void {
   if (values.insecure_skip_verify) {
     const user = path[0] === "transcoder" ? "gRPC upstreams" : "this route";
     log.warn([...path, "insecure_skip_verify"], `certificate verification is disabled for ${user}`);
+    if (values.alt_names.length > 0) log.warn([...path, "alt_names"], "has no effect with insecure_skip_verify");
   }
   if (values.server_name !== "" && !isHostName(values.server_name))
     log.fault([...path, "server_name"], `expected a host name, found ${quote(values.server_name)}`);

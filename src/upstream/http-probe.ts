@@ -6,11 +6,11 @@ import { lowestDescriptor } from "../net/descriptors.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
 import type { ProbedApplication } from "./application-probe-dialog.ts";
-import { connectDetail, handshakeDetail, hasFailed, nameDetail } from "./failure-detail.ts";
+import { connectDetail, hasFailed, nameDetail } from "./failure-detail.ts";
 import { H1ProbeDialog } from "./h1-probe-dialog.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
 import { dialOptions, isSocket } from "./origin-socket.ts";
-import { isUsable, tlsOptions, type UpstreamTls } from "./origin-trust.ts";
+import { type Certified, denialDetail, tlsOptions, trustDenial, type UpstreamTls } from "./origin-trust.ts";
 import { PLAIN_QUESTION, type ProbeDialog, ProbeFailure, type ProbeQuestion, questionFields } from "./probe-dialog.ts";
 
 /** Where a probe goes. */
@@ -82,7 +82,7 @@ export function probeConnection(origin: ProbeOrigin, timeoutMs: number, names: N
   });
 }
 
-type ProbeSocket = { write(bytes: Uint8Array): number; terminate(): void };
+type ProbeSocket = Certified & { write(bytes: Uint8Array): number; terminate(): void };
 
 class HttpProbe {
   private readonly origin: ProbeOrigin;
@@ -141,8 +141,9 @@ class HttpProbe {
       },
       handshake: (opened: ProbeSocket, ok: boolean, error: HandshakeError | null | undefined) => {
         if (tls === null) return;
-        if (isUsable(tls.rejectUnauthorized, ok, error)) this.send(opened);
-        else this.end(0, `TLS: ${codeOf(error)}`, handshakeDetail(error));
+        const denial = trustDenial(tls, opened, ok, error);
+        if (denial === "") this.send(opened);
+        else this.end(0, `TLS: ${error ? codeOf(error) : denial}`, denialDetail(denial, error));
       },
       data: (_opened: ProbeSocket, chunk: Buffer) => this.onData(chunk),
       end: () => this.onClose(),

@@ -16,33 +16,57 @@ export interface UpstreamTls {
   readonly rejectUnauthorized: boolean;
   /** SPIFFE ids, one of which the origin's certificate must have in the place of its name; empty checks the name. */
   readonly serverIds?: readonly string[];
+  /** Host names and URIs, one of which the origin's certificate must have in the place of `serverName`; empty checks that. */
+  readonly altNames?: readonly string[];
 }
 
 /** A socket with TLS. */
-type Certified = { getPeerX509Certificate?(): PeerCertificate | undefined };
+export type Certified = { getPeerX509Certificate?(): PeerCertificate | undefined };
 
 /** What the library is told of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
 export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
-  const own = checksIds(tls) ? { ...tls, rejectUnauthorized: false } : tls;
+  const own = checksHere(tls) ? { ...tls, rejectUnauthorized: false } : tls;
   return isHttp2 ? { ...own, ALPNProtocols: ALPN_H2 } : own;
 }
 
-/** Whether the id is checked here, and the library's check of the name does not count. */
-function checksIds({ rejectUnauthorized, serverIds = [] }: UpstreamTls): boolean {
-  return rejectUnauthorized && serverIds.length > 0;
+/** Whether the id or names are checked here, and the library's check of the name does not count. */
+function checksHere({ rejectUnauthorized, serverIds = [], altNames = [] }: UpstreamTls): boolean {
+  return rejectUnauthorized && serverIds.length + altNames.length > 0;
 }
 
 /** Why a connection may not be used, now that its handshake is over; "" if it may. */
-export function trustDenial(tls: UpstreamTls, socket: Certified, ok: boolean, error: HandshakeError | null): string {
-  if (!checksIds(tls)) return isUsable(tls.rejectUnauthorized, ok, error) ? "" : failureCode(error);
+export function trustDenial(
+  tls: UpstreamTls,
+  socket: Certified,
+  ok: boolean,
+  error: HandshakeError | null | undefined,
+): string {
+  if (!checksHere(tls)) return isUsable(tls.rejectUnauthorized, ok, error) ? "" : failureCode(error);
   // The chain is verified first: only a certificate that is good in all else has a wrong name.
   if (error !== null && error !== undefined && error.code !== WRONG_NAME) return failureCode(error);
-  return hasServerId(socket.getPeerX509Certificate?.(), tls.serverIds!) ? "" : SERVER_ID_DENIED;
+  const { serverIds = [], altNames = [] } = tls;
+  const certificate = socket.getPeerX509Certificate?.();
+  if (serverIds.length > 0 && !hasServerId(certificate, serverIds)) return SERVER_ID_DENIED;
+  return altNames.length === 0 || hasAltName(certificate?.subjectAltName ?? "", altNames) ? "" : WRONG_NAME;
+}
+
+/**
+ * Whether a certificate has one of some names. A wildcard of it stands for one label, as everywhere (RFC 9525 §6.3).
+ * @param text see `alternativeNames` @param wanted host names in lower case, and URIs
+ */
+export function hasAltName(text: string, wanted: readonly string[]): boolean {
+  const uris = alternativeNames(text, "URI");
+  const hosts = new Set(alternativeNames(text, "DNS").map((name) => name.toLowerCase()));
+  return wanted.some((name) => {
+    if (name.includes(":")) return uris.includes(name);
+    const dot = name.indexOf(".");
+    return hosts.has(name) || (dot > 0 && hosts.has(`*${name.slice(dot)}`));
+  });
 }
 
 /** The word for what `trustDenial` gave. */
-export function denialDetail(denial: string, error: HandshakeError | null): FaultDetail {
-  return denial === SERVER_ID_DENIED ? FaultDetail.TlsName : handshakeDetail(error);
+export function denialDetail(denial: string, error: HandshakeError | null | undefined): FaultDetail {
+  return denial === SERVER_ID_DENIED || denial === WRONG_NAME ? FaultDetail.TlsName : handshakeDetail(error);
 }
 
 /** Whether a certificate has an id, and that is allowed. */
@@ -74,7 +98,7 @@ const ALPN_H2: Buffer = Buffer.from("\x02h2");
  * Whether a connection to an origin may be used, now that its handshake is over.
  * @param verify whether the origin's certificate must be trusted and have its name
  */
-export function isUsable(verify: boolean, ok: boolean, error: HandshakeError | null | undefined): boolean {
+function isUsable(verify: boolean, ok: boolean, error: HandshakeError | null | undefined): boolean {
   return verify ? ok && !error : !isBroken(error);
 }
 

@@ -11,7 +11,7 @@ import { isSocketShortage } from "../core/shortage.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import { isSocket } from "./origin-socket.ts";
-import type { UpstreamTls } from "./origin-trust.ts";
+import { hasAltName, type UpstreamTls } from "./origin-trust.ts";
 
 /** A gRPC server that the gateway itself calls. */
 export interface GrpcServer {
@@ -226,15 +226,22 @@ function connectTo(address: string, { port, socketPath, tls }: GrpcServer, until
   return promise.finally(() => clearTimeout(timer));
 }
 
-function securityOf({ serverName, ca, cert, key, rejectUnauthorized }: NonNullable<GrpcServer["tls"]>): TlsOptions {
+function securityOf(tls: NonNullable<GrpcServer["tls"]>): TlsOptions {
+  const { serverName, ca, cert, key, rejectUnauthorized, altNames = [] } = tls;
   return {
     ALPNProtocols: ["h2"],
     rejectUnauthorized,
+    ...(altNames.length === 0 ? {} : { checkServerIdentity: (_, { subjectaltname }) => nameFault(subjectaltname, altNames) }),
     ...(serverName === "" ? {} : { servername: serverName }),
     ...(ca === undefined ? {} : { ca: ca as string }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
   };
+}
+
+function nameFault(text: string | undefined, wanted: readonly string[]): Error | undefined {
+  if (hasAltName(text ?? "", wanted)) return undefined;
+  return Object.assign(new Error("the certificate has none of the names"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
 }
 
 /** The code of an error of the system or of TLS, which tells no address; else its text. */

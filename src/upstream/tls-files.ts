@@ -9,6 +9,7 @@ interface UpstreamTlsFiles {
   readonly clientCertificate: { readonly certFile: string; readonly keyFile: string };
   readonly serverName: string;
   readonly insecureSkipVerify: boolean;
+  readonly altNames: readonly string[];
 }
 
 /**
@@ -25,5 +26,6 @@ export function readUpstreamTls(files: UpstreamTlsFiles, hostname: string): Upst
     cert: certFile === "" ? undefined : readCertificates(readFileSync(certFile)).pem,
     key: keyFile === "" ? undefined : readPrivateKey(readFileSync(keyFile)).pem,
     rejectUnauthorized: !files.insecureSkipVerify,
+    altNames: files.altNames,
   };
 }

@@ -172,6 +172,61 @@ describe("an https target", async () => {
   });
 });
 
+describe("an https target with alternative names", async () => {
+  const mesh = await MeshAuthority.make();
+  const [pair, expired] = await Promise.all([
+    mesh.issue({ name: "o", id: "spiffe://a.test/api", more: "https://b.test", dnsNames: ["api.test", "*.wild.test"] }),
+    mesh.issue({ name: "o", id: "spiffe://a.test/api", dnsNames: ["api.test"], days: -1 }),
+  ]);
+  const origins = [EchoOrigin.start({ tls: pair }), await H2EchoOrigin.start(pair)] as const;
+  const old = EchoOrigin.start({ tls: expired });
+  const NAMES: Readonly<Record<string, readonly string[]>> = {
+    good: ["api.test"],
+    upper: ["API.test"],
+    id: ["spiffe://a.test/api"],
+    second: ["other.test", "https://b.test"],
+    wild: ["x.wild.test"],
+    pattern: ["*.wild.test"],
+    deep: ["x.y.wild.test"],
+    parent: ["wild.test"],
+    near: ["api.test.evil.test", "spiffe://a.test/api/more", "spiffe://a.test/ap"],
+    list: ["*.test"],
+  };
+  const tls = { ca_file: "ca.pem", server_name: "none.test" };
+  const gateway = await startGateway({
+    routes: [
+      ...Object.entries(NAMES).flatMap(([name, alt_names]) =>
+        origins.map((origin, i) => upstream(`/${name}${i + 1}`, origin, { tls: { ...tls, alt_names } })),
+      ),
+      upstream("/old", old, { tls: { ...tls, alt_names: NAMES.good } }),
+      upstream("/stranger", origins[0], { tls: { alt_names: NAMES.good } }),
+      upstream("/checked", origins[0], {
+        ...{ tls: { ...tls, alt_names: NAMES.good }, health_check: { path: "/health", interval: "100ms" } },
+      }),
+    ],
+    files: { "ca.pem": mesh.pem },
+  });
+  afterAll(() => stopAll(gateway, ...origins, old));
+  const statusOf = async (prefix: string) => (await gateway.once(request(`GET ${prefix}/canary`))).status;
+
+  test("is served if its certificate has one of them, whatever the name that it was asked for", async () => {
+    for (const name of ["good", "upper", "id", "second", "wild", "pattern"])
+      for (const i of [1, 2]) expect([name, await statusOf(`/${name}${i}`)]).toEqual([name, 200]);
+  });
+
+  test("is 502 without one of them, expired or of a stranger", async () => {
+    for (const name of ["deep", "parent", "near", "list"])
+      for (const i of [1, 2]) expect([name, await statusOf(`/${name}${i}`)]).toEqual([name, 502]);
+    expect([await statusOf("/old"), await statusOf("/stranger")]).toEqual([502, 502]);
+    await gateway.log("why", ({ event, reason }) => event === "upstream_failed" && reason === "ERR_TLS_CERT_ALTNAME_INVALID");
+  });
+
+  test("passes its health checks in the same way", async () => {
+    await origins[0].until("two checks", () => (origins[0].requestsFor("/health").length > 1 ? true : undefined));
+    expect(await statusOf("/checked")).toBe(200);
+  });
+});
+
 /** A server that does not understand TLS: it answers anything with these bytes, or says nothing. */
 function startDeafServer(answer: string) {
   return Bun.listen({

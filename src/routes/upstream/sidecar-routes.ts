@@ -107,6 +107,7 @@ function sidecarRoute(
       caFile: sidecar.caFile,
       clientCertificate: sidecar.certificate,
       serverName: "",
+      altNames: [],
       insecureSkipVerify: sidecar.insecureSkipVerify,
       isInternal: false,
     },

@@ -8,8 +8,8 @@ export interface BackendTls {
   /** "" for the roots of the system. */
   readonly caFile: string;
   readonly serverName: string;
-  /** Names that the certificate may have in place of `serverName`. */
-  readonly names: readonly { readonly type: string; readonly name: string }[];
+  /** Host names and URIs, one of which the certificate must have in place of `serverName`; none checks that. */
+  readonly names: readonly string[];
   /** Whether the policy has no certificates that could be trusted: requests fail. */
   readonly isBroken: boolean;
 }
@@ -135,7 +135,7 @@ function judgedPolicy(store: ObjectStore, policy: PolicyObject, fileOf: (pem: st
     else fault = { ...result, reason: result.reason === "InvalidCACertificateKind" ? "InvalidKind" : result.reason };
   }
   const isBroken = caCertificateRefs.length > 0 && found.length === 0;
-  const names = subjectAltNames.map(({ type, hostname: host = "", uri = "" }) => ({ type, name: host || uri }));
+  const names = subjectAltNames.map(({ type, hostname: host = "", uri = "" }) => (type === "URI" ? uri : host));
   const tls = { caFile: found.length === 0 ? "" : fileOf(found.join("\n")), serverName: hostname, names, isBroken };
   return { policy, tls, ...(isBroken ? fault : { reason: "", message: "" }) };
 }

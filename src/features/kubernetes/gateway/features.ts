@@ -1,6 +1,7 @@
 /** THE features that the conformance suite of the API has found to be there, by their names in GatewayClass.status.supportedFeatures. */
 export const SUPPORTED_FEATURES: readonly string[] = [
   "BackendTLSPolicy",
+  "BackendTLSPolicySANValidation",
   "GRPCRoute",
   "Gateway",
   "GatewayAddressEmpty",

@@ -244,8 +244,13 @@ function schemeOf({ kind }: RouteObject, { appProtocol, tls }: ResolvedBackend):
 
 function tlsKeys({ tls }: ResolvedBackend): Readonly<Record<string, unknown>> {
   if (tls === null) return {};
+  const { serverName, caFile, names } = tls;
   return {
-    tls: { server_name: tls.serverName, ...(tls.caFile === "" ? {} : { ca_file: tls.caFile }) },
+    tls: {
+      server_name: serverName,
+      ...(caFile === "" ? {} : { ca_file: caFile }),
+      ...(names.length === 0 ? {} : { alt_names: names }),
+    },
     preserve_host: true,
   };
 }
