@@ -293,7 +293,13 @@ function hostsOf(hosts: readonly HostValues[], around: HandshakeTerms, spot: Spo
     }
     const isPair = values.cert_file !== "" && values.key_file !== "";
     const [pair = null] = isPair ? certificatesOf({ ...values, certificates: [] }, at) : [];
-    return { ...termsOf(values, around, at), names, certificate: pair, alpn: values.alpn, isApart: values.own_connections };
+    return {
+      ...termsOf(values, around, at),
+      names,
+      certificate: pair,
+      alpn: values.alpn,
+      isApart: values.own_connections,
+    };
   });
 }
 

@@ -231,7 +231,9 @@ function securityOf(tls: NonNullable<GrpcServer["tls"]>): TlsOptions {
   return {
     ALPNProtocols: ["h2"],
     rejectUnauthorized,
-    ...(altNames.length === 0 ? {} : { checkServerIdentity: (_, { subjectaltname }) => nameFault(subjectaltname, altNames) }),
+    ...(altNames.length === 0
+      ? {}
+      : { checkServerIdentity: (_, { subjectaltname }) => nameFault(subjectaltname, altNames) }),
     ...(serverName === "" ? {} : { servername: serverName }),
     ...(ca === undefined ? {} : { ca: ca as string }),
     ...(cert === undefined ? {} : { cert }),

@@ -1,5 +1,6 @@
 import { type OriginConfig, usesTls } from "../config/origin.ts";
 import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
+import { AllowedOrigins } from "../features/cors/allowed-origins.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
 import { ReflectedSchemas } from "../features/transcode/reflected-schemas.ts";
 import { TranscodeHandler } from "../features/transcode/transcode-handler.ts";
@@ -53,6 +54,7 @@ export function transcodeHandlers(
  * allowed by `server.cors`, by name where there are cookies. docs/transcoder.md#websockets
  */
 function socketRule({ server: { cors } }: RuntimeConfig): (ex: Exchange) => boolean {
+  const allowed = new AllowedOrigins(cors.allowedOrigins);
   return ({ request }) => {
     const { headers } = request;
     const at = headers.find(HeaderId.Origin);
@@ -62,7 +64,7 @@ function socketRule({ server: { cors } }: RuntimeConfig): (ex: Exchange) => bool
     if (origin.replace(/^https?:\/\//, "") === request.authority().toLowerCase()) return true;
     if (!cors.enabled) return false;
     const isForAll = cors.allowedOrigins.includes("*") && headers.find(HeaderId.Cookie) < 0;
-    return isForAll || cors.allowedOrigins.includes(origin);
+    return isForAll || allowed.has(origin);
   };
 }
 

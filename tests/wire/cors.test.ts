@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { type Reply, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -155,5 +156,89 @@ describe("any other answer", () => {
         expect([reply.status, cors(reply)]).toEqual([200, {}]);
       }
     }
+  });
+});
+
+describe("origins with a star", async () => {
+  const named = (more: object) => ({
+    cors: { allowed_origins: ["https://*.app.test", "http://*:8080", APP], ...more },
+  });
+  const all = await startGateway({
+    routes: [
+      upstream("/named", origin, named({ allow_credentials: true, allowed_methods: ["PUT"] })),
+      upstream("/echo", origin, {
+        cors: {
+          ...{ allowed_origins: ["*"], allowed_methods: ["*"], allowed_headers: ["*"] },
+          ...{ allow_credentials: true, echo_any: true },
+        },
+      }),
+      upstream("/open", origin, { cors: { allowed_origins: ["*"], allowed_methods: ["*"], allowed_headers: ["*"] } }),
+    ],
+  });
+  afterAll(() => all.stop());
+  const originOf = async (path: string, from: string, method = "GET", more: readonly string[] = []) => {
+    const reply = await all.once(request(`${method} ${path}/echo`, [`Origin: ${from}`, ...more]));
+    return originIn(reply);
+  };
+  const originIn = (reply: Reply) => reply.fields.all("access-control-allow-origin")[0] ?? "";
+
+  test("allow names below, of their scheme and port alone", async () => {
+    for (const from of [
+      "https://a.app.test",
+      "https://a.b.app.test",
+      "http://x.test:8080",
+      "http://127.0.0.1:8080",
+      APP,
+    ])
+      expect(await originOf("/named", from)).toBe(from);
+    for (const from of [
+      ...["https://app.test", "https://.app.test", "https://eapp.test", "http://a.app.test", "https://a.app.test:8443"],
+      ...["https://a.app.test.evil.test", "https://evil.test/.app.test", "https://evil.test#.app.test", "null", ""],
+      ...[
+        "https://user@a.app.test",
+        "https://evil.test:1/a.app.test",
+        "http://x.test",
+        "http://a:1:8080",
+        "https://a@.app.test",
+      ],
+    ])
+      expect([from, await originOf("/named", from)]).toEqual([from, ""]);
+  });
+
+  test("with credentials name what the request names, and nothing that is no token or no page", async () => {
+    const ask = (method: string, fields: string, from = "https://any.test:1") =>
+      all.once(
+        request("OPTIONS /echo/x", [
+          `Origin: ${from}`,
+          `Access-Control-Request-Method: ${method}`,
+          `Access-Control-Request-Headers: ${fields}`,
+        ]),
+      );
+    expect(cors(await ask("PUT", "x-a, x-b"))).toEqual({
+      "access-control-allow-origin": ["https://any.test:1"],
+      "access-control-allow-credentials": ["true"],
+      "access-control-allow-methods": ["PUT"],
+      "access-control-allow-headers": ["x-a, x-b"],
+      "access-control-max-age": ["600"],
+      vary: ["Origin"],
+    });
+    expect(Object.keys(cors(await ask("P UT", "x-a, x;b"))).join()).not.toMatch(/methods|headers/);
+    for (const from of ["null", "file://", "https://a.test/x", "https://a.test, https://b.test", "a.test"])
+      expect([from, originIn(await ask("PUT", "x-a", from))]).toEqual([from, ""]);
+    expect(
+      cors(await all.once(request("OPTIONS /open/x", [`Origin: ${APP}`, "Access-Control-Request-Method: PUT"]))),
+    ).toEqual({
+      "access-control-allow-origin": ["*"],
+      "access-control-allow-methods": ["*"],
+      "access-control-allow-headers": ["*"],
+      "access-control-max-age": ["600"],
+    });
+  });
+
+  test("say the same over HTTP/2", async () => {
+    const client = await H2Client.connect(all.port);
+    const { fields } = await client.request(head("GET", "/named/echo", [["origin", "https://a.app.test"]]));
+    expect([fields.get("access-control-allow-origin"), fields.get("vary")]).toEqual(["https://a.app.test", "Origin"]);
+    client.close();
   });
 });

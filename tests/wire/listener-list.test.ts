@@ -180,7 +180,9 @@ describe("TLS by host", () => {
       if (protocol !== "h2")
         return (await TlsClient.once(secure, `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`, named)).status;
       const client = await H2Client.connectTls(secure, named);
-      const { status } = await client.request(head("GET", "/").map(([name, value]) => [name, name === ":authority" ? host : value] as const));
+      const { status } = await client.request(
+        head("GET", "/").map(([name, value]) => [name, name === ":authority" ? host : value] as const),
+      );
       client.close();
       return status;
     };

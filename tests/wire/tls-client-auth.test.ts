@@ -98,21 +98,24 @@ describe.skipIf(OPENSSL === null)("openssl", () => {
     expect(text).not.toContain("HTTP/1.1");
   });
 
-  test.each(["tls1_2", "tls1_3"])("with a stranger's certificate has no identity in a resumed session, with %s", async (version) => {
-    using scratch = new Scratch();
-    const WHO = GET.replace("/health", "/who");
-    const session = scratch.path("session.pem");
-    for (const [own, subject] of [
-      [wrong, "[]"],
-      [right, "[CN=client]"],
-    ] as const) {
-      const pair = ["-cert", scratch.write("cert.pem", own.cert), "-key", scratch.write("key.pem", own.key)];
-      expect((await openssl(anyPort, [`-${version}`, ...pair, "-sess_out", session], WHO)).text).toContain(subject);
-      const { text } = await openssl(anyPort, [`-${version}`, "-sess_in", session], WHO);
-      expect(text).toContain("HTTP/1.1 200 OK");
-      expect(text).toContain(subject);
-    }
-  });
+  test.each(["tls1_2", "tls1_3"])(
+    "with a stranger's certificate has no identity in a resumed session, with %s",
+    async (version) => {
+      using scratch = new Scratch();
+      const WHO = GET.replace("/health", "/who");
+      const session = scratch.path("session.pem");
+      for (const [own, subject] of [
+        [wrong, "[]"],
+        [right, "[CN=client]"],
+      ] as const) {
+        const pair = ["-cert", scratch.write("cert.pem", own.cert), "-key", scratch.write("key.pem", own.key)];
+        expect((await openssl(anyPort, [`-${version}`, ...pair, "-sess_out", session], WHO)).text).toContain(subject);
+        const { text } = await openssl(anyPort, [`-${version}`, "-sess_in", session], WHO);
+        expect(text).toContain("HTTP/1.1 200 OK");
+        expect(text).toContain(subject);
+      }
+    },
+  );
 
   test("is told whose certificates are taken", async () => {
     const { text } = await openssl(requirePort, ["-tls1_2"], GET);

@@ -218,7 +218,10 @@ describe("an https target with alternative names", async () => {
     for (const name of ["deep", "parent", "near", "list"])
       for (const i of [1, 2]) expect([name, await statusOf(`/${name}${i}`)]).toEqual([name, 502]);
     expect([await statusOf("/old"), await statusOf("/stranger")]).toEqual([502, 502]);
-    await gateway.log("why", ({ event, reason }) => event === "upstream_failed" && reason === "ERR_TLS_CERT_ALTNAME_INVALID");
+    await gateway.log(
+      "why",
+      ({ event, reason }) => event === "upstream_failed" && reason === "ERR_TLS_CERT_ALTNAME_INVALID",
+    );
   });
 
   test("passes its health checks in the same way", async () => {

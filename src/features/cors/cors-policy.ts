@@ -1,24 +1,46 @@
+import { isToken } from "../../config/http-syntax.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { AllowedOrigins, isPageOrigin } from "./allowed-origins.ts";
 import type { CorsConfig } from "./settings.ts";
 
 /** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {
-  /** The response to a preflight of an allowed origin; a head tap adds what every response to that origin carries. */
-  readonly preflight: PrebuiltResponse;
-  /** For all origins, where all are allowed. */
+  /** For all origins, where all are allowed in the same words. */
   private readonly forAny: ExtraFields | null;
   private readonly byOrigin: ReadonlyMap<string, ExtraFields>;
+  /** Whether an origin without an entry is allowed. */
+  private readonly allowsOther: (origin: string) => boolean;
+  private readonly config: CorsConfig;
+  private readonly plainPreflight: PrebuiltResponse;
 
   constructor(config: CorsConfig) {
     const isAny = config.allowedOrigins.includes("*");
     // With one response for all origins a cache needs not tell them apart, and gets that response whichever origin asks first.
-    this.forAny = isAny ? originFields("*", config, []) : null;
-    this.byOrigin = new Map(
-      isAny ? [] : config.allowedOrigins.map((origin) => [origin, originFields(origin, config, [VARY])]),
+    this.forAny = isAny && !isEchoed(config) ? originFields("*", config, []) : null;
+    const named = config.allowedOrigins.filter((origin) => !origin.includes("*"));
+    this.byOrigin = new Map(named.map((origin) => [origin, originFields(origin, config, [VARY])]));
+    const origins = new AllowedOrigins(config.allowedOrigins);
+    this.allowsOther = isAny ? isPageOrigin : (origin) => origins.has(origin);
+    this.config = config;
+    this.plainPreflight = new PrebuiltResponse(
+      204,
+      preflightFields(config, config.allowedMethods, config.allowedHeaders),
+      "",
     );
-    this.preflight = new PrebuiltResponse(204, preflightFields(config), "");
+  }
+
+  /** The response to a preflight of an allowed origin; a head tap adds what every response to that origin carries. */
+  preflightFor(headers: HeaderBlock): PrebuiltResponse {
+    const { config } = this;
+    const [isAnyMethod, isAnyField] = [config.allowedMethods.includes("*"), config.allowedHeaders.includes("*")];
+    if (!isEchoed(config) || !(isAnyMethod || isAnyField)) return this.plainPreflight;
+    const methods = isAnyMethod
+      ? wanted(headers, headers.find(HeaderId.AccessControlRequestMethod))
+      : config.allowedMethods;
+    const fields = isAnyField ? wanted(headers, headers.findNamed(REQUEST_HEADERS)) : config.allowedHeaders;
+    return new PrebuiltResponse(204, preflightFields(config, methods, fields), "");
   }
 
   /**
@@ -38,9 +60,29 @@ export class CorsPolicy {
     const index = headers.find(HeaderId.Origin);
     // Browsers send one, in lower case; a client that sends two is no browser.
     if (index < 0 || headers.find(HeaderId.Origin, index + 1) >= 0) return undefined;
-    return this.byOrigin.get(headers.valueText(index));
+    const origin = headers.valueText(index);
+    const known = this.byOrigin.get(origin);
+    if (known !== undefined || !this.allowsOther(origin)) return known;
+    return originFields(origin, this.config, [VARY]);
   }
 }
+
+/** Whether a star stands for what the request names: with credentials, browsers take it for a name. */
+function isEchoed({ allowCredentials, echoAny }: CorsConfig): boolean {
+  return allowCredentials && echoAny;
+}
+
+/** The tokens that a preflight asks for; none if something in the list is no token. */
+function wanted(headers: HeaderBlock, at: number): readonly string[] {
+  if (at < 0) return [];
+  const names = headers
+    .valueText(at)
+    .split(",")
+    .map((name) => name.trim());
+  return names.every(isToken) ? names : [];
+}
+
+const REQUEST_HEADERS: Buffer = Buffer.from("access-control-request-headers");
 
 type Field = readonly [name: string, value: string];
 
@@ -53,12 +95,15 @@ function originFields(origin: string, config: CorsConfig, more: readonly Field[]
   return new ExtraFields(fields);
 }
 
-function preflightFields(config: CorsConfig): Field[] {
-  const fields: Field[] = [["Access-Control-Allow-Methods", config.allowedMethods.join(", ")]];
-  if (config.allowedHeaders.length > 0) {
-    fields.push(["Access-Control-Allow-Headers", config.allowedHeaders.join(", ")]);
-  }
-  fields.push(["Access-Control-Max-Age", String(config.maxAgeSeconds)]);
+function preflightFields(
+  { maxAgeSeconds }: CorsConfig,
+  methods: readonly string[],
+  names: readonly string[],
+): readonly Field[] {
+  const fields: Field[] = [];
+  if (methods.length > 0) fields.push(["Access-Control-Allow-Methods", methods.join(", ")]);
+  if (names.length > 0) fields.push(["Access-Control-Allow-Headers", names.join(", ")]);
+  fields.push(["Access-Control-Max-Age", String(maxAgeSeconds)]);
   return fields;
 }
 

@@ -26,7 +26,7 @@ export class PreflightPhase implements Phase {
     const policy = this.policyFor(ex);
     if (policy === null) return Verdict.Next;
     // Without the fields that allow anything, the browser does not send the request.
-    ex.sink.fixed(ex, policy.allows(ex.request.headers) ? policy.preflight : REFUSED);
+    ex.sink.fixed(ex, policy.allows(ex.request.headers) ? policy.preflightFor(ex.request.headers) : REFUSED);
     return Verdict.Done;
   }
 

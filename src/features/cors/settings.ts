@@ -4,21 +4,23 @@ import { type Kind, list, measured, resolved, type Spot, written } from "../../c
 import { block, type ConfigOf, type Fields, isFaultyAt, layerRows, OFF, orOff, type Rows } from "../../config/row.ts";
 import { duration, flag, textLike } from "../../config/scalars.ts";
 
+const ORIGIN = /^(\*|https?:\/\/(\*(:\d{1,5})?|(\*\.)?[^\s/?#@*]+))$/i;
+
 const corsRows = {
   enabled: { type: flag(), default: true, doc: "false: no field is added and preflights go to the routes" },
   allowed_origins: {
     type: resolved(
       list(
         textLike(
-          /^(\*|https?:\/\/[^\s/?#@*]+)$/i,
-          'an origin such as https://app.example.com (no path, no slash at the end), or "*"',
+          ORIGIN,
+          'an origin such as https://app.example.com or https://*.example.com (no path, no slash at the end), or "*"',
         ),
         "origins",
       ),
       (origins) => starOr(origins.map((origin) => origin.toLowerCase())),
     ),
     example: ["https://app.example.com"],
-    doc: 'or ["*"]',
+    doc: 'or https://*.example.com for all names below, or ["*"]',
   },
   allowed_methods: {
     type: list(method(), "methods"),
@@ -36,6 +38,11 @@ const corsRows = {
     doc: "response fields that pages of other origins may read; *: any",
   },
   allow_credentials: { type: flag(), default: false, doc: "pages of other origins may send cookies" },
+  echo_any: {
+    type: flag(),
+    default: false,
+    doc: "true: with allow_credentials, * stands for what the request names, so that any site acts as its visitors",
+  },
   max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
 } as const satisfies Rows;
 
@@ -59,15 +66,18 @@ export function checkCors(config: Fields<typeof corsRows>, spot: Spot): void {
     log.fault(path, "needs allowed_origins, such as [https://app.example.com]", true);
   if (!config.allowCredentials) return;
   // Fetch §3.2.5: with credentials "*" is no wildcard, so browsers would refuse what the operator meant to allow.
-  const lists = {
+  const echoed = {
     allowed_origins: config.allowedOrigins,
+    allowed_methods: config.allowedMethods,
     allowed_headers: config.allowedHeaders,
-    exposed_headers: config.exposedHeaders,
   };
+  const lists = { ...(config.echoAny ? {} : echoed), exposed_headers: config.exposedHeaders };
   for (const [key, names] of Object.entries(lists)) {
     if (names.includes("*"))
       log.fault([...path, key], 'expected every name written out: "*" cannot go together with allow_credentials: true');
   }
+  if (config.echoAny && config.allowedOrigins.includes("*"))
+    log.warn([...path, "echo_any"], "is true: pages of any site act as their visitors here, with their cookies");
 }
 
 function starOr(names: readonly string[]): readonly string[] {

@@ -307,7 +307,12 @@ function noteUseless(values: Values<typeof rows>, targets: readonly TargetConfig
     log.warn([...path, "strict_origins"], meaning);
   }
   const { tls } = values;
-  const isUsed = tls.ca_file !== "" || tls.cert_file !== "" || tls.server_name !== "" || tls.alt_names.length > 0 || tls.insecure_skip_verify;
+  const isUsed =
+    tls.ca_file !== "" ||
+    tls.cert_file !== "" ||
+    tls.server_name !== "" ||
+    tls.alt_names.length > 0 ||
+    tls.insecure_skip_verify;
   if (isUsed && targets.length > 0 && !targets.some(({ scheme }) => usesTls(scheme))) {
     log.warn([...path, "tls"], "has no effect: no target speaks TLS (https:// or h2://)");
   }

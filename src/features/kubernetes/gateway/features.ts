@@ -20,6 +20,7 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "HTTPRouteBackendProtocolWebSocket",
   "HTTPRouteBackendRequestHeaderModification",
   "HTTPRouteBackendTimeout",
+  "HTTPRouteCORS",
   "HTTPRouteDestinationPortMatching",
   "HTTPRouteHostRewrite",
   "HTTPRouteMethodMatching",

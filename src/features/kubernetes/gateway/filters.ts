@@ -138,11 +138,15 @@ function mirrorOf(
 
 function corsOf(cors: NonNullable<RouteFilter["cors"]>): Keys {
   const { allowOrigins = [], allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = cors;
+  const hasStar = [allowOrigins, allowMethods, allowHeaders].some((list) => list?.includes("*") === true);
+  // With credentials the API asks for the names in the place of a star, and the names of fields of a response are not asked for.
+  const exposed = allowCredentials === true ? exposeHeaders?.filter((name) => name !== "*") : exposeHeaders;
   return {
     allowed_origins: allowOrigins,
+    ...(allowCredentials === true && hasStar ? { echo_any: true } : {}),
     ...(allowMethods === undefined ? {} : { allowed_methods: allowMethods }),
     ...(allowHeaders === undefined ? {} : { allowed_headers: allowHeaders }),
-    ...(exposeHeaders === undefined ? {} : { exposed_headers: exposeHeaders }),
+    ...(exposed === undefined ? {} : { exposed_headers: exposed }),
     ...(allowCredentials === undefined ? {} : { allow_credentials: allowCredentials }),
     max_age: `${maxAge ?? 5}s`,
   };

@@ -396,8 +396,8 @@ function limits(read: AnnotationReader): Keys {
 function cors(read: AnnotationReader): Keys {
   if (!read.isOn("enable-cors")) return {};
   const origins = read.list("cors-allow-origin");
-  const allowed = origins.filter((one) => /^(\*|https?:\/\/[^\s/?#@*]+)$/i.test(one));
-  if (allowed.length < origins.length) read.lose("cors-allow-origin", "has an origin with a star: name each");
+  const allowed = origins.filter((one) => /^(\*|https?:\/\/(\*\.)?[^\s/?#@*]+)$/i.test(one));
+  if (allowed.length < origins.length) read.lose("cors-allow-origin", "has an origin with a star within its name");
   const isAny = allowed.includes("*") || origins.length === 0;
   const methods = read.list("cors-allow-methods");
   const fields = read.list("cors-allow-headers");

@@ -18,6 +18,7 @@ function policy(more: Partial<CorsConfig> = {}): CorsPolicy {
     allowedHeaders: ["X-Api-Key", "Content-Type"],
     exposedHeaders: [],
     allowCredentials: false,
+    echoAny: false,
     maxAgeSeconds: 600,
     ...more,
   });
