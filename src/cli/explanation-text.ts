@@ -114,7 +114,8 @@ function addUpstream(page: Page, { upstream, file }: Explanation, paint: Explana
     ];
     page.add("target", `${url.padEnd(width)}  ${paint.faint(facts.join(", "))}`.trimEnd());
   }
-  if (upstream.mirror !== null) page.add("mirror", mirrorText(upstream.mirror, paint));
+  const mirrors = upstream.mirrors ?? (upstream.mirror === null ? [] : [upstream.mirror]);
+  for (const one of mirrors) page.add("mirror", mirrorText(one, paint));
   page.add("sends", `${upstream.method} ${visible(upstream.path)}`);
   for (const [name, value] of upstream.headers_removed) page.add("sends", paint.bad(`- ${name}: ${visible(value)}`));
   for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${visible(value)}`));

@@ -73,7 +73,10 @@ interface UpstreamSummary {
   readonly headers_added: readonly SeenField[];
   readonly headers_removed: readonly SeenField[];
   /** Null where the route has none. */
+  /** The first, or the only one. */
   readonly mirror: MirrorSummary | null;
+  /** All, if there are several. */
+  readonly mirrors?: readonly MirrorSummary[];
 }
 
 export interface MirrorSummary {
@@ -267,7 +270,8 @@ function upstreamSummary({ sent, ex }: DryResult, settings: RouteConfig | null):
     path,
     headers_added: going.filter((field) => !isIn(given)(field)).map((field) => shown(field, own, configured)),
     headers_removed: given.filter((field) => !isIn(going)(field)),
-    mirror: settings.mirror === null ? null : mirrorSummary(settings.mirror, ex.request),
+    mirror: settings.mirrors.length === 0 ? null : mirrorSummary(settings.mirrors[0]!, ex.request),
+    ...(settings.mirrors.length > 1 ? { mirrors: settings.mirrors.map((one) => mirrorSummary(one, ex.request)) } : {}),
   };
 }
 

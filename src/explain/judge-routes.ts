@@ -20,7 +20,7 @@ export function judgeRoutes(config: RuntimeConfig, notes: RouteNotes): void {
 
 /** docs/upstreams.md#fields-that-are-sent */
 function judgeTargets(route: UpstreamRouteConfig, index: number, config: RuntimeConfig, notes: RouteNotes): void {
-  const { mirror, targets } = route;
+  const { targets } = route;
   const own = targets.map((target) => comesBack(route, target) && ownListenerAt(target, config)).find(Boolean);
   if (typeof own === "string") {
     const key = targets.length === 1 ? "target" : "targets";
@@ -30,18 +30,24 @@ function judgeTargets(route: UpstreamRouteConfig, index: number, config: Runtime
       `is the gateway's own ${own}: requests come back to this route ten times, then get 508; ${CURE}`,
     );
   }
-  if (mirror === null) return;
-  const listener = ownListenerAt(mirror.target, config);
-  if (listener !== "" && comesBack(route, mirror.target)) {
-    notes.warn(
-      index,
-      "mirror",
-      `is the gateway's own ${listener}: each copy comes back to this route ten times; ${CURE}`,
-    );
+  for (const { target } of route.mirrors) judgeMirror(route, target, index, config, notes);
+}
+
+function judgeMirror(
+  route: UpstreamRouteConfig,
+  target: OriginConfig & { readonly url: string },
+  index: number,
+  config: RuntimeConfig,
+  notes: RouteNotes,
+): void {
+  const key = route.mirrors.length === 1 ? "mirror" : "mirrors";
+  const listener = ownListenerAt(target, config);
+  if (listener !== "" && comesBack(route, target)) {
+    notes.warn(index, key, `is the gateway's own ${listener}: each copy comes back to this route ten times; ${CURE}`);
   } else if (listener !== "") {
-    notes.warn(index, "mirror", `is the gateway's own ${listener}: copies would re-enter as client requests; ${CURE}`);
-  } else if (targets.some(({ url }) => url === mirror.target.url)) {
-    notes.warn(index, "mirror", `is a target of the same route, which acts on each request twice; ${CURE}`);
+    notes.warn(index, key, `is the gateway's own ${listener}: copies would re-enter as client requests; ${CURE}`);
+  } else if (route.targets.some(({ url }) => url === target.url)) {
+    notes.warn(index, key, `is a target of the same route, which acts on each request twice; ${CURE}`);
   }
 }
 

@@ -58,7 +58,7 @@ export class NodeList {
     }
     this.nodes = nodes;
     const { transcoder } = config;
-    const mirrors = ofFile.flatMap(({ mirror }) => (mirror === null ? [] : [mirror.target.originKey]));
+    const mirrors = ofFile.flatMap((route) => route.mirrors.map(({ target }) => target.originKey));
     const called = transcoder.enabled ? transcoder.routes.map(({ upstream }) => upstream.originKey) : [];
     this.others = [...new Set([...mirrors, ...called])];
     for (const [i, key] of this.others.entries()) this.otherSlots.set(key, place(`other ${key}`, nodes.length + i));

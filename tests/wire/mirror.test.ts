@@ -338,3 +338,56 @@ test("a route shows its mirror", async () => {
     compare: false,
   });
 });
+
+describe("several mirrors", async () => {
+  const seen: Record<string, string[]> = { one: [], two: [], three: [] };
+  const others = Object.keys(seen).map((name) =>
+    ScriptedOrigin.start().otherwise(async (call) => {
+      const { bytes } = await call.body();
+      seen[name]!.push(`${call.request.target} ${sha256(bytes)}`);
+      call.reply(name === "two" ? "404 Not Found" : "200 OK", [], "same");
+    }),
+  );
+  const [one, two, three] = others as [ScriptedOrigin, ScriptedOrigin, ScriptedOrigin];
+  const many = await startGateway({
+    routes: [
+      upstream("/many", origin, {
+        mirrors: [
+          { target: one.url, compare: true },
+          { target: `${two.url}/base`, compare: true },
+          { target: three.url, share: "1%" },
+          { target: awayUrl },
+        ],
+      }),
+    ],
+  });
+  afterAll(() => stopAll(many, ...others));
+
+  test("get a copy each, whatever becomes of the others, and each is compared", async () => {
+    const body = new SeededRandom(7).bytes(40_000);
+    const small = body.subarray(0, 9000);
+    expect((await many.once(request("GET /many/same"))).text).toBe("same");
+    expect(json<Echo>(await many.once(request("POST /many/echo", [], body))).sha256).toBe(sha256(body));
+    const h2 = await H2Client.connect(many.port);
+    expect((await h2.request(head("POST", "/many/echo"), small)).status).toBe(200);
+    h2.close();
+    const copies = (base: string) =>
+      [`/same ${sha256("")}`, `/echo ${sha256(body)}`, `/echo ${sha256(small)}`].map((one) => `${base}${one}`).sort();
+    await eventually(() => expect([seen.one!.sort(), seen.two!.sort()]).toEqual([copies(""), copies("/base")]));
+    await many.log("a difference", (line) => line.event === "mirror_difference" && line.upstream === two.url);
+    const count = (result: string) => many.metric("gateway_mirrored_requests_total", { result });
+    await eventually(async () => expect(await count("failed")).toBe(3));
+    expect(await count("sent")).toBeGreaterThanOrEqual(9);
+  });
+
+  test("are one key or the other, and not too many", async () => {
+    const faulty = (more: object) =>
+      startGateway({ routes: [upstream("/x", origin, more)] }).then(
+        (it) => it.stop().then(() => ""),
+        (error: Error) => error.message,
+      );
+    expect(await faulty({ mirror: { target: one.url }, mirrors: [{ target: two.url }] })).toContain("remove one");
+    expect(await faulty({ mirrors: Array(17).fill({ target: one.url }) })).toContain("at most 16 mirrors");
+    expect(await faulty({ mirrors: [{ target: one.url }, { target: "ftp://x" }] })).toContain("mirrors[1].target");
+  });
+});

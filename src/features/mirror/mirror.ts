@@ -99,8 +99,10 @@ export class Mirror {
     this.services.places.taken--;
   }
 
-  skipped(): void {
+  /** @returns false */
+  skipped(): boolean {
     this.services.listener.onMirrored(this.settings.route, "skipped");
+    return false;
   }
 
   limit(timer: TimerNode, ms: number): void {

@@ -20,28 +20,40 @@ const enum Stage {
   Over,
 }
 
+/** One mirror of a request. */
+interface Copy {
+  readonly mirror: Mirror;
+  readonly comparison: Comparison | null;
+  /** Null before the request goes to a target. */
+  exchange: Exchange | null;
+}
+
 /**
  * A request that is mirrored, between its handler and the client's sink: its body is copied as a target takes it, and its
- * response hashed where the two are compared. Nothing of the mirror's comes back here.
+ * response hashed where the two are compared. Nothing of a mirror's comes back here.
  */
 export class MirroredExchange extends PassingSink implements TimerOwner {
-  private readonly mirror: Mirror;
-  private readonly comparison: Comparison | null;
+  /** Those that get a copy; at least one until it is over. */
+  private copies: readonly Copy[];
+  private readonly clock: Mirror;
   /** What the client gets; null if that is not compared, or no more. */
   private digest: ResponseDigest | null;
   private readonly timer: TimerNode = new TimerNode(this);
   private stage: Stage = Stage.Waiting;
-  private copy: Exchange | null = null;
   private readonly kept: KeptBytes = new KeptBytes();
   private size = 0;
 
-  constructor(mirror: Mirror, ex: Exchange) {
+  /** @param mirrors at least one */
+  constructor(mirrors: readonly Mirror[], ex: Exchange) {
     super(ex.sink);
-    this.mirror = mirror;
-    const { compares } = mirror.settings;
+    this.clock = mirrors[0]!;
     const requestId = ex.response.requestId();
-    this.comparison = compares ? new Comparison((found) => mirror.differs(requestId, found)) : null;
-    this.digest = compares ? new ResponseDigest() : null;
+    this.copies = mirrors.map((mirror) => {
+      const { compares } = mirror.settings;
+      const comparison = compares ? new Comparison((found) => mirror.differs(requestId, found)) : null;
+      return { mirror, comparison, exchange: null };
+    });
+    this.digest = this.copies.some(({ comparison }) => comparison !== null) ? new ResponseDigest() : null;
   }
 
   // ── the request ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -72,10 +84,11 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
   }
 
   private begin(ex: Exchange): void {
-    if (!this.mirror.takePlace()) return this.giveUp();
-    this.copy = this.mirror.copyOf(ex);
+    this.copies = this.copies.filter(({ mirror }) => mirror.takePlace() || mirror.skipped());
+    if (this.copies.length === 0) return this.giveUp();
+    for (const one of this.copies) one.exchange = one.mirror.copyOf(ex);
     this.stage = Stage.Gathering;
-    if (ex.request.hasBody()) this.mirror.limit(this.timer, MIRROR_TOTAL_MS);
+    if (ex.request.hasBody()) this.clock.limit(this.timer, MIRROR_TOTAL_MS);
   }
 
   private isGathering(): boolean {
@@ -96,11 +109,13 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
     else this.giveUp();
   }
 
-  /** The mirror gets nothing of the request. */
+  /** The mirrors get nothing of the request. */
   giveUp(): void {
     if (this.stage === Stage.Over) return;
-    if (this.stage === Stage.Gathering) this.mirror.leavePlace();
-    this.mirror.skipped();
+    for (const { mirror } of this.copies) {
+      if (this.stage === Stage.Gathering) mirror.leavePlace();
+      mirror.skipped();
+    }
     this.digest = null;
     this.settle();
   }
@@ -111,17 +126,17 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
   }
 
   private send(): void {
-    const copy = this.copy!;
-    const body = copy.request.hasBody() ? this.kept.takeWhole() : null;
+    const { copies } = this;
+    // The bytes are read alone, so that all copies share them.
+    const body = copies[0]!.exchange!.request.hasBody() ? this.kept.takeWhole() : null;
     this.settle();
-    this.mirror.send(copy, body, this.comparison);
+    for (const { mirror, exchange, comparison } of copies) mirror.send(exchange!, body, comparison);
   }
 
   private settle(): void {
     this.stage = Stage.Over;
-    this.copy = null;
     this.kept.drop();
-    this.mirror.unlimit(this.timer);
+    this.clock.unlimit(this.timer);
   }
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,12 +158,12 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
   }
 
   override end(ex: Exchange): void {
-    // A response before the end of the request's body: the mirror could not be asked the same.
+    // A response before the end of the request's body: mirrors could not be asked the same.
     this.giveUp();
     const { digest } = this;
     this.digest = null;
     this.inner.end(ex);
-    if (digest !== null) this.comparison!.complete(digest, false);
+    if (digest !== null) for (const { comparison } of this.copies) comparison?.complete(digest, false);
   }
 
   override abort(ex: Exchange, fault: Fault): void {

@@ -107,9 +107,16 @@ const uwsgiRows = {
 export const uwsgi = block(uwsgiRows, { check: ({ env }, spot) => checkVariables(env, spot) });
 export const scgi = block(applicationRows, { check: ({ env }, spot) => checkVariables(env, spot) });
 
+type MirrorValues = { readonly mirror: unknown; readonly mirrors: readonly unknown[] };
+
+function refuseMirrors({ mirror, mirrors }: MirrorValues, why: string, { log, path }: Pick<Spot, "log" | "path">): void {
+  if (mirror !== null) log.fault([...path, "mirror"], why, true);
+  else if (mirrors.length > 0) log.fault([...path, "mirrors"], why, true);
+}
+
 /** What the keys of a route must be for its targets to be applications of uWSGI or SCGI, or none. */
 export function checkApplications(
-  values: { readonly uwsgi: unknown; readonly scgi: unknown; readonly mirror: unknown },
+  values: MirrorValues & { readonly uwsgi: unknown; readonly scgi: unknown },
   targets: readonly TargetConfig[],
   { log, path }: Spot,
 ): void {
@@ -122,13 +129,13 @@ export function checkApplications(
     else if (some && other !== undefined)
       log.fault(path, `expected targets of one protocol: write ${protocol}:// in place of ${other.url}`, true);
   }
-  if (values.mirror !== null && known.some(({ scheme }) => applicationScheme(scheme) !== null))
-    log.fault([...path, "mirror"], "requests of uWSGI and SCGI cannot be mirrored: remove it", true);
+  if (known.some(({ scheme }) => applicationScheme(scheme) !== null))
+    refuseMirrors(values, "requests of uWSGI and SCGI cannot be mirrored: remove it", { log, path });
 }
 
 /** What targets and other keys of a route must be for scripts to run, or not to. */
 export function checkFastCgi(
-  values: { readonly fastcgi: unknown; readonly mirror: unknown; readonly grpc_web: boolean },
+  values: MirrorValues & { readonly fastcgi: unknown; readonly grpc_web: boolean },
   targets: readonly TargetConfig[],
   { log, path }: Spot,
 ): void {
@@ -151,6 +158,5 @@ export function checkFastCgi(
       `needs targets that run scripts: write fastcgi://${other.socketPath === "" ? other.authority : other.originKey} in place of ${other.url}`,
       true,
     );
-  if (values.mirror !== null && !isOfApplication)
-    log.fault([...path, "mirror"], "requests that run scripts cannot be mirrored: remove it", true);
+  if (!isOfApplication) refuseMirrors(values, "requests that run scripts cannot be mirrored: remove it", { log, path });
 }

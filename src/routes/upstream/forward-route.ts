@@ -68,14 +68,23 @@ function signerOf({ sign, targets }: UpstreamRouteConfig): RequestSigner | null 
   return new Signer(sign, targets.every(({ scheme }) => usesTls(scheme)) ? "https" : "http");
 }
 
-/** Puts a mirror beside a route's handler. docs/upstreams.md#mirroring */
+/** Puts mirrors beside a route's handler. docs/upstreams.md#mirroring */
 export function mirroringHandler(
   route: UpstreamRouteConfig,
-  { target, share, compare }: MirrorConfig,
   inner: Handler,
   forward: ForwardHandlerPorts,
   services: MirrorRoutePorts,
 ): Handler {
+  const mirrors = route.mirrors.map((one) => mirrorOf(route, one, forward, services));
+  return new MirroringHandler(inner, mirrors, (ex) => forward.requestIds.assign(ex));
+}
+
+function mirrorOf(
+  route: UpstreamRouteConfig,
+  { target, share, compare }: MirrorConfig,
+  forward: ForwardHandlerPorts,
+  services: MirrorRoutePorts,
+): Mirror {
   const settings = { route: labelOf(route), upstream: target.originKey, share, compares: compare };
   const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, {
     onSent: () => services.listener.onMirrored(settings.route, "sent"),
@@ -98,9 +107,7 @@ export function mirroringHandler(
     forward,
   );
   const pipeline = new Pipeline([], [], [new ForwardEnd()], null, forward.requestIds);
-  return new MirroringHandler(inner, new Mirror(settings, choice, copies, pipeline, services), (ex) =>
-    forward.requestIds.assign(ex),
-  );
+  return new Mirror(settings, choice, copies, pipeline, services);
 }
 
 /** Sends slow requests of a route to a second target. docs/upstreams.md#hedging */

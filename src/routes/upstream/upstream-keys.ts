@@ -11,7 +11,7 @@ import {
   usesTls,
 } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
-import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { decimal, duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamRouteTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
@@ -74,6 +74,10 @@ const mirror = block(mirrorRows, {
   list: ({ target: { url } }, lines) => ({ target: url, ...lines }),
 });
 
+const mirrorList = list(mirror, "mirrors");
+/** Each is one more request to some server. */
+const MAX_MIRRORS = 16;
+
 const targetList = list(target, "targets");
 
 /** One server, or several. */
@@ -131,7 +135,14 @@ const rows = {
   targets: { type: targetList, field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
   canary: { type: canary, absent: null, doc: "a new version, which gets more and more requests while it is no worse" },
   load_balancing: { type: balancing, doc: "how a target is chosen" },
-  mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
+  // Resolved, one of the mirrors.
+  mirror: {
+    type: mirror,
+    absent: null,
+    field: "",
+    doc: "a second server gets copies of requests; no client waits for it",
+  },
+  mirrors: { type: mirrorList, field: "", doc: "or several, each with its share" },
   hedge: { type: hedge, absent: null, doc: "a slow GET is sent to a second target; the first to respond wins" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
@@ -198,6 +209,7 @@ export const upstreamKeys = block(rows, {
       targets,
       targetMap: targetMap?.map ?? null,
       service,
+      mirrors: resolveMirrors(values, spot),
       timeouts: {
         ...plain.timeouts,
         connectMs: connectMs ?? proxy.transport.connectTimeoutMs,
@@ -206,8 +218,11 @@ export const upstreamKeys = block(rows, {
       strictOrigins: values.strict_origins ?? server.strictOrigins,
     };
   },
-  list: ({ targets, targetMap, service }, { methods, ...lines }) => ({
+  list: ({ targets, targetMap, service, mirrors }, { methods, ...lines }) => ({
     methods,
+    ...(mirrors.length > 1
+      ? { mirrors: mirrorList.write(mirrors) }
+      : { mirror: mirrors[0] === undefined ? null : mirror.write(mirrors[0]) }),
     ...(service !== null
       ? { target: service.url }
       : targetMap === null
@@ -286,6 +301,16 @@ function resolveTargets(
   return all;
 }
 
+/** All mirrors, whether one or a list. */
+function resolveMirrors(values: Pick<Values<typeof rows>, "mirror" | "mirrors">, spot: Spot): readonly MirrorConfig[] {
+  const { log, path } = spot;
+  if (values.mirror !== null && values.mirrors.length > 0)
+    log.fault([...path, "mirror"], "a route has either mirror (one server) or mirrors (a list): remove one", true);
+  if (values.mirror !== null) return [mirror.resolve(values.mirror, below(spot, "mirror"))];
+  if (values.mirrors.length > MAX_MIRRORS) log.fault([...path, "mirrors"], `expected at most ${MAX_MIRRORS} mirrors`);
+  return mirrorList.resolve!([...values.mirrors], below(spot, "mirrors"));
+}
+
 /** The server of an address; one that cannot be read is a fault. */
 function originAt(
   url: string,
@@ -346,7 +371,7 @@ function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfi
 export type UpstreamKeys = ConfigOf<typeof upstreamKeys>;
 
 /** Where copies of a route's requests go. docs/upstreams.md#mirroring */
-export type MirrorConfig = NonNullable<UpstreamKeys["mirror"]>;
+export type MirrorConfig = ConfigOf<typeof mirror>;
 
 export type HealthCheckConfig = UpstreamKeys["healthCheck"];
 

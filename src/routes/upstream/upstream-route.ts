@@ -19,7 +19,7 @@ import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
 import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
-import { canary, type FastCgiConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import { canary, type FastCgiConfig, type MirrorConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
 export const MANY_ROUTES = 1000;
@@ -60,7 +60,8 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     targets: route.targets.map((target) => explainTarget(target, statusOf(target.originKey, route))),
     ...(route.canary === null ? {} : { canary: canary.write(route.canary) }),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
-    mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
+    mirror: explainMirror(route.mirrors[0]),
+    ...(route.mirrors.length > 1 ? { mirrors: route.mirrors.map(explainMirror) } : {}),
     ...(route.hedge === null ? {} : { hedge: hedge.write(route.hedge) }),
     strip_prefix: route.stripPrefix,
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
@@ -76,6 +77,10 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     circuit_breaker: circuitBreaker.show(route.circuitBreaker),
     health_check: healthCheck.show(route.healthCheck),
   };
+}
+
+function explainMirror(mirror: MirrorConfig | undefined): object | null {
+  return mirror === undefined ? null : { ...mirror, target: mirror.target.url };
 }
 
 /** A target as `/internal/api/routes` shows it. */
@@ -114,9 +119,8 @@ export function upstreamHandler(
   look: ((file: string) => void) | null = null,
 ): Handler {
   const isEnabled = site.config.proxy.enabled;
-  const { mirror } = route;
   const { mirrors } = site;
-  const isMirrored = isEnabled && mirror !== null && mirrors !== null;
+  const isMirrored = isEnabled && route.mirrors.length > 0 && mirrors !== null;
   const poolOf = (target: TargetConfig): Upstream => {
     const pool = site.poolOf(target, route);
     return isMirrored ? new MirroredUpstream(pool) : pool;
@@ -133,7 +137,7 @@ export function upstreamHandler(
   if (applicationScheme(route.targets[0]?.scheme ?? "http") !== null) return applicationHandler(route, handler);
   if (route.hedge !== null && isEnabled && mirrors !== null && targets.length > 1)
     return grpcWeb(rewriting(hedgingHandler(route, handler, choice, site.forward, mirrors), route, false), route, site);
-  const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
+  const whole = isMirrored ? mirroringHandler(route, handler, site.forward, mirrors) : handler;
   // Outside of the mirror, so that copies get the new path too.
   return grpcWeb(rewriting(whole, route, false), route, site);
 }

@@ -31,6 +31,7 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "HTTPRoutePortRedirect",
   "HTTPRouteQueryParamMatching",
   "HTTPRouteRequestMirror",
+  "HTTPRouteRequestMultipleMirrors",
   "HTTPRouteRequestPercentageMirror",
   "HTTPRouteRequestTimeout",
   "HTTPRouteResponseHeaderModification",

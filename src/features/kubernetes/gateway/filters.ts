@@ -47,7 +47,7 @@ export function filterKeys(filters: readonly RouteFilter[], ports: MirrorPorts |
       if (mirror !== null) mirrors.push(mirror);
     } else fault = { reason: "UnsupportedValue", message: `the filter ${filter.type} is not served` };
   }
-  if (mirrors.length > 0) fixed.mirror = mirrors.length === 1 ? mirrors[0] : mirrors;
+  if (mirrors.length > 0) fixed.mirrors = mirrors;
   if (Object.keys(headers).length > 0) fixed.headers = headers;
   return { keys: (where) => ({ ...fixed, ...rewriteKeys(rewrite, where) }), redirect, fault };
 }
@@ -127,9 +127,10 @@ function rewriteKeys(rewrite: RouteFilter["urlRewrite"], where: Where): Keys {
 
 function mirrorOf(
   { percent, fraction }: NonNullable<RouteFilter["requestMirror"]>,
-  { addresses, appProtocol }: ResolvedBackend,
+  { addresses, appProtocol, tls }: ResolvedBackend,
 ): Keys | null {
-  const [first] = addresses;
+  // Nothing goes in clear text to a backend that is to be spoken to over TLS.
+  const [first] = tls === null ? addresses : [];
   const part = fraction === undefined ? (percent ?? 100) : (fraction.numerator / (fraction.denominator ?? 100)) * 100;
   if (first === undefined || part <= 0) return null;
   const target = `${appProtocol === "kubernetes.io/h2c" ? "h2c" : "http"}://${first}`;

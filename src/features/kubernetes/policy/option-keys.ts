@@ -3,6 +3,7 @@ const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
   ...[
     "load_balancing",
     "mirror",
+    "mirrors",
     "circuit_breaker",
     "retries",
     "timeouts",

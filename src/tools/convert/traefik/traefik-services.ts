@@ -163,16 +163,18 @@ function mirroringKeys(mirroring: Statement, services: TraefikServices, depth: n
   const mirrors = child(mirroring, "mirrors");
   ledger.carry(mirroring, main, mirrors);
   if (keys === null) return null;
-  (mirrors?.block ?? []).forEach((one, index) => {
+  const made: Keys[] = [];
+  for (const one of mirrors?.block ?? []) {
     const name = child(one, "name");
     const percent = child(one, "percent");
     const copy = serviceKeys(name?.args[0] ?? "", services, depth + 1);
-    if (index > 0 || copy === null) ledger.noteWhole(one, "a route has one mirror", "choose one");
+    if (copy === null) ledger.noteWhole(one, "its service is not converted", "write mirror at the route");
     else {
-      keys.mirror = { target: targetsOf(copy)[0]!.url, share: `${percent?.args[0] ?? 0}%` };
+      made.push({ target: targetsOf(copy)[0]!.url, share: `${percent?.args[0] ?? 0}%` });
       ledger.carry(one, name, percent);
     }
-  });
+  }
+  if (made.length > 0) Object.assign(keys, made.length === 1 ? { mirror: made[0] } : { mirrors: made });
   return keys;
 }
 
