@@ -12,13 +12,26 @@ export function timeoutsWith(idle: string | number) {
   });
 }
 
-const retryBlock = block(
+const attemptRows = {
+  attempts: {
+    type: integer(0, 10),
+    default: 1,
+    doc: "on other targets, only if the first cannot have acted on the request",
+  },
+} as const satisfies Rows;
+
+const retryBlock = block(attemptRows, { shorthand: "attempts" });
+
+/** `retries` of a route to origins. docs/upstreams.md#retries */
+export const routeRetries = block(
   {
-    attempts: {
-      type: integer(0, 10),
-      default: 1,
-      doc: "on other targets, only if the first cannot have acted on the request",
+    ...attemptRows,
+    statuses: {
+      type: list(integer(400, 599), "statuses, such as 503", true),
+      example: [503],
+      doc: "statuses after which a request is repeated, at the same target if there is no other: of GET and other idempotent methods alone",
     },
+    backoff: { type: duration(0, 60_000), default: "0s", doc: "pause before each further attempt" },
   },
   { shorthand: "attempts" },
 );

@@ -26,6 +26,12 @@ const gateway = await startGateway({
       targets: [{ url: `h2c://127.0.0.1:${(busy.address() as AddressInfo).port}` }, { url: good.url, backup: true }],
       circuit_breaker: { failure_threshold: 100_000, failure_statuses: [503] },
     },
+    {
+      type: "upstream",
+      prefix: "/repeated",
+      target: `h2c://127.0.0.1:${(busy.address() as AddressInfo).port}`,
+      retries: { attempts: 3, statuses: [503], backoff: "5ms" },
+    },
   ],
 });
 afterAll(async () => {
@@ -48,5 +54,14 @@ test("so do twenty streams of one client of HTTP/2, and a POST gets the 503", as
   const posted = client.headers(head("POST", "/failed/echo"), true);
   const reply = await client.reply(posted);
   expect([reply.status, reply.body.length]).toEqual([503, 200_000]);
+  client.close();
+});
+
+test("a status of retries.statuses is asked for again at the same origin, and the last answer is whole", async () => {
+  const client = await H2Client.connect(gateway.port);
+  const before = refused;
+  const ids = Array.from({ length: 5 }, () => client.headers(head("GET", "/repeated/echo"), true));
+  for (const id of ids) expect((await client.reply(id)).body.length).toBe(200_000);
+  expect(refused - before).toBe(20);
   client.close();
 });

@@ -2,7 +2,9 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin, sha256 } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { chunked, json, request } from "../harness/raw-client.ts";
+import type { OriginCall } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 import { askInTurn, balanced, tally, times } from "./named-origins.ts";
 
@@ -240,5 +242,75 @@ describe("an answer that failure_statuses names", () => {
     expect(answers.every((text) => text.startsWith("{"))).toBe(true);
     const again = await askInTurn(gateway, times(30, "/all-failed/503"));
     expect(tally(again)).toEqual({ 503: 30 });
+  });
+});
+
+describe("statuses after which a request is repeated", async () => {
+  const flaky = EchoOrigin.start();
+  let failures = 0;
+  const fail = (call: OriginCall) => {
+    const isBad = failures-- > 0;
+    call.reply(isBad ? "500 Internal Server Error" : "200 OK", [], isBad ? "bad" : "good");
+  };
+  flaky.on("/flaky", fail);
+  busy.on("/flaky", (call) => call.reply("500 Internal Server Error", [], "busy"));
+  const own = await startGateway({
+    config: { proxy, server: { workers: 1 } },
+    routes: [
+      balanced("/same", [{ url: flaky.url }], { retries: { attempts: 2, statuses: [500, 503] } }),
+      balanced("/other", [{ url: busy.url }, { url: flaky.url, backup: true }], { retries: { statuses: [500] } }),
+      balanced("/paused", [{ url: flaky.url }], {
+        retries: { statuses: [500], backoff: "60s" },
+        timeouts: { total: "400ms" },
+      }),
+      balanced("/long", [{ url: flaky.url }], { retries: { statuses: [500], backoff: "60s" } }),
+      balanced("/short", [{ url: flaky.url }], { retries: { attempts: 3, statuses: [500], backoff: "20ms" } }),
+    ],
+  });
+  afterAll(() => stopAll(own, flaky));
+  const ask = async (line: string, bad: number, body?: Uint8Array) => {
+    failures = bad;
+    flaky.requests.length = 0;
+    const { status, text } = await own.once(request(line, [], body));
+    return [status, text, flaky.requests.length];
+  };
+
+  test("are not those of a response that clients get while attempts are left", async () => {
+    for (const method of ["GET", "PUT", "DELETE", "OPTIONS"])
+      expect([method, await ask(`${method} /same/flaky`, 2)]).toEqual([method, [200, "good", 3]]);
+    expect(await ask("PUT /same/flaky", 2, BODY.subarray(0, 9000))).toEqual([200, "good", 3]);
+    expect(flaky.requests.map(({ fields }) => fields.get("content-length"))).toEqual(["9000", "9000", "9000"]);
+    expect(await ask("GET /same/flaky", 3)).toEqual([500, "bad", 3]);
+    expect(await ask("GET /short/flaky", 3)).toEqual([200, "good", 4]);
+    expect(await own.metric("gateway_retries_total", {})).toBeGreaterThan(10);
+  });
+
+  test("repeat no POST or PATCH, and no request whose body is not kept", async () => {
+    for (const method of ["POST", "PATCH"])
+      expect([method, await ask(`${method} /same/flaky`, 1)]).toEqual([method, [500, "bad", 1]]);
+    expect(await ask("PUT /same/flaky", 1, BODY)).toEqual([500, "bad", 1]);
+  });
+
+  test("lead to another target if there is one", async () => {
+    expect(await ask("GET /other/flaky", 0)).toEqual([200, "good", 1]);
+    expect(busy.requests.length).toBe(1);
+  });
+
+  test("are repeated for clients of HTTP/2", async () => {
+    const client = await H2Client.connect(own.port);
+    failures = 1;
+    expect((await client.request(head("GET", "/same/flaky"))).text).toBe("good");
+    client.close();
+  });
+
+  test("with a pause wait no longer than the request may take, nor for a client that leaves", async () => {
+    expect(await ask("GET /paused/flaky", 9)).toEqual([504, expect.anything(), 1]);
+    failures = 9;
+    const client = await own.connect();
+    client.send(request("GET /long/flaky"));
+    await flaky.until("the first attempt", () => (flaky.requests.length === 2 ? true : undefined));
+    client.close();
+    await own.log("its end", ({ path, status }) => path === "/long/flaky" && status !== undefined);
+    expect(flaky.requests.length).toBe(2);
   });
 });

@@ -190,9 +190,9 @@ export class BalancedTarget extends WeighedNode implements Target {
   }
 
   onAnswer(ex: Exchange, status: number): void {
-    if (!this.node.onAnswer(ex.attempt, status, (ex.attempt.blamedNodes & this.nodeBit) !== 0)) return;
+    const hasFailed = this.node.onAnswer(ex.attempt, status, (ex.attempt.blamedNodes & this.nodeBit) !== 0);
     ex.attempt.triedTargets |= this.bit;
-    ex.attempt.blamedNodes |= this.nodeBit;
+    if (hasFailed) ex.attempt.blamedNodes |= this.nodeBit;
   }
 
   onReplaced(_ex: Exchange): void {

@@ -7,6 +7,7 @@ import {
   type Exchange,
   ExchangeState,
   type Handler,
+  type ResponseSource,
   type ResponseTap,
   type Target,
   type UpstreamCaller,
@@ -43,6 +44,10 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
+  /** Statuses of responses after which it is tried again, at the same target if there is no other; null where there are none. */
+  readonly retryStatuses: ReadonlySet<number> | null;
+  /** Milliseconds before each further attempt. */
+  readonly backoffMs: number;
   /** Whether a target speaks HTTP/2, and may so turn a request away untouched after its body, whatever the method. */
   readonly canBeRefused: boolean;
   /** Statuses of responses that are failures of their target; null if there are none. */
@@ -129,8 +134,9 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   onResponseHead(ex: Exchange): void {
-    const { failureStatuses } = this.settings;
-    if (failureStatuses?.has(ex.response.status) === true) return this.onFailedAnswer(ex);
+    const { failureStatuses, retryStatuses } = this.settings;
+    if (retryStatuses?.has(ex.response.status) === true) return this.onFailedAnswer(ex, false);
+    if (failureStatuses?.has(ex.response.status) === true) return this.onFailedAnswer(ex, true);
     this.noteAnswer(ex);
     ex.sink.head(ex);
   }
@@ -160,12 +166,12 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.repeat(ex, target);
   }
 
-  /** A response that counts as a failure goes to the client where no other target can be asked instead. */
-  private onFailedAnswer(ex: Exchange): void {
+  /** A response that counts as a failure goes to the client where no target can be asked instead. @param onlyAnother not the same once more */
+  private onFailedAnswer(ex: Exchange, onlyAnother: boolean): void {
     const failed = ex.attempt.target!;
     ex.attempt.end(this.turn.nowMs);
     failed.onAnswer(ex, ex.response.status);
-    const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
+    const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, onlyAnother) : null;
     if (target === null) {
       this.amend(ex);
       return ex.sink.head(ex);
@@ -227,7 +233,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.retries.noteRetry();
     ex.attempt.count++;
     ex.replay?.restart();
-    this.send(ex, target);
+    if (this.settings.backoffMs === 0) this.send(ex, target);
+    else new Pause(ex, this.deadlines.wheel, this.turn, () => this.send(ex, target)).begin(this.settings.backoffMs);
   }
 
   private send(ex: Exchange, target: Target): void {
@@ -250,6 +257,41 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.settings.responseRewrite?.apply(ex.response.headers);
     this.settings.responseEdits?.apply(ex.response);
     if (this.answers !== null) this.answers.mark(ex);
+  }
+}
+
+/** An exchange between two attempts: the client may leave, and the time of the route may end. */
+class Pause implements TimerOwner, ResponseSource {
+  private readonly node: TimerNode = new TimerNode(this);
+  private readonly ex: Exchange;
+  private readonly wheel: TimerWheel;
+  private readonly turn: NowMs;
+  private readonly resume: () => void;
+
+  constructor(ex: Exchange, wheel: TimerWheel, turn: NowMs, resume: () => void) {
+    this.ex = ex;
+    this.wheel = wheel;
+    this.turn = turn;
+    this.resume = resume;
+  }
+
+  begin(ms: number): void {
+    this.ex.source = this;
+    // Nobody is late meanwhile.
+    this.ex.attempt.attemptedMs = -1;
+    this.wheel.arm(this.node, this.turn.nowMs + ms);
+  }
+
+  onTimer(): void {
+    if (this.ex.source !== this || this.ex.state === ExchangeState.Finished) return;
+    this.ex.attempt.attemptedMs = this.turn.nowMs;
+    this.resume();
+  }
+
+  onWritable(): void {}
+
+  onCancelled(): void {
+    this.wheel.disarm(this.node);
   }
 }
 

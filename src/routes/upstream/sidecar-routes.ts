@@ -93,7 +93,7 @@ function sidecarRoute(
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker,
-    retryAttempts,
+    retries: { attempts: retryAttempts, statuses: [], backoffMs: 0 },
     timeouts: {
       ...timeouts,
       connectMs: timeouts.connectMs ?? connectTimeoutMs,

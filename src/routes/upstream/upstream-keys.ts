@@ -1,4 +1,4 @@
-import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
+import { circuitBreaker, routeRetries, timeoutsWith } from "../../config/attempt-settings.ts";
 import {
   applicationScheme,
   type OriginConfig,
@@ -146,7 +146,7 @@ const rows = {
   hedge: { type: hedge, absent: null, doc: "a slow GET is sent to a second target; the first to respond wins" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
-  retries: { type: retries, field: "retryAttempts", doc: "further attempts after a failed one" },
+  retries: { type: routeRetries, doc: "further attempts after a failed one" },
   timeouts: { type: timeouts, doc: "time that an upstream may take" },
   strict_origins: {
     type: flag(),

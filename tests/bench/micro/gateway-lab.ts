@@ -274,6 +274,8 @@ const FORWARD = {
   times: { connectMs: 5000, responseHeaderMs: 30_000, idleMs: 60_000 },
   totalMs: 0,
   retryAttempts: 1,
+  retryStatuses: null,
+  backoffMs: 0,
   canBeRefused: false,
   failureStatuses: null,
   requestEdits: null,

@@ -35,6 +35,7 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "HTTPRouteRequestPercentageMirror",
   "HTTPRouteRequestTimeout",
   "HTTPRouteResponseHeaderModification",
+  "HTTPRouteRetry",
   "HTTPRouteSchemeRedirect",
   "ListenerSet",
   "ReferenceGrant",

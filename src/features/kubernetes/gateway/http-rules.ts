@@ -278,9 +278,16 @@ function ruleKeys({ timeouts, retry }: RouteRule): Readonly<Record<string, unkno
   if (total > 0) limits.total = `${total}ms`;
   if (attempt > 0) Object.assign(limits, { response_header: `${attempt}ms`, idle: `${attempt}ms` });
   if (Object.keys(limits).length > 0) keys.timeouts = limits;
-  if (retry !== undefined) keys.retries = { attempts: Math.min(10, retry.attempts ?? 1) };
+  if (retry !== undefined) {
+    const { attempts = 1, codes = [], backoff } = retry;
+    const pause = Math.min(LONGEST_BACKOFF_MS, milliseconds(backoff));
+    keys.retries = { attempts: Math.min(10, attempts), statuses: codes, backoff: `${pause}ms` };
+  }
   return keys;
 }
+
+/** As `retries.backoff` takes it. */
+const LONGEST_BACKOFF_MS = 60_000;
 
 /** Durations of the API are texts such as `1m30s`; 0 for none, and for "0s", which is no limit. */
 function milliseconds(text: string | undefined): number {

@@ -98,6 +98,8 @@ const FORWARD: ForwardSettings = {
   times: TIMES,
   totalMs: 0,
   retryAttempts: 1,
+  retryStatuses: null,
+  backoffMs: 0,
   canBeRefused: false,
   failureStatuses: null,
   requestEdits: null,
