@@ -199,13 +199,11 @@ type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R>
 type OwnValues = Pick<HostValues, "min_version" | "client_auth" | "client_ca_file" | "crl_file" | "ciphers" | "curves">;
 type ListenerTlsValues = (typeof listenerTls)["rows"] extends infer R extends Rows ? Values<R> : never;
 
-/** `any` takes a certificate that cannot be verified for none; `request` refuses it. */
-export type ClientAuth = "none" | "any" | "request" | "require";
-
 /** The terms of handshakes, and whose certificates clients show. */
 export interface HandshakeTerms {
   readonly minVersion: "1.2" | "1.3";
-  readonly clientAuth: ClientAuth;
+  /** `any` takes a certificate that cannot be verified for none; `request` refuses it. */
+  readonly clientAuth: "none" | "any" | "request" | "require";
   /** "" unless `clientAuth` asks for it, as the next. */
   readonly clientCaFile: string;
   readonly crlFile: string;

@@ -72,8 +72,7 @@ interface UpstreamSummary {
   readonly path: string;
   readonly headers_added: readonly SeenField[];
   readonly headers_removed: readonly SeenField[];
-  /** Null where the route has none. */
-  /** The first, or the only one. */
+  /** The first one; null where the route has none. */
   readonly mirror: MirrorSummary | null;
   /** All, if there are several. */
   readonly mirrors?: readonly MirrorSummary[];

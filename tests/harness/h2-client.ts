@@ -91,7 +91,10 @@ export class H2Client extends ByteSocket {
    * The same over TLS, where ALPN must settle on `h2`. No certificate is checked.
    * @param who own certificate and key, PEM, and the name in the ClientHello
    */
-  static async connectTls(port: number, who: { cert?: string; key?: string; serverName?: string } = {}): Promise<H2Client> {
+  static async connectTls(
+    port: number,
+    who: { cert?: string; key?: string; serverName?: string } = {},
+  ): Promise<H2Client> {
     const client = new H2Client();
     const ready = Promise.withResolvers<void>();
     await Bun.connect<ByteSocket>({

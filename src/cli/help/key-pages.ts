@@ -112,6 +112,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.timeouts", "upstreams.md#time-limits"],
   ["routes.mirror", "upstreams.md#mirroring"],
   ["routes.hedge", "upstreams.md#hedging"],
+  ["routes.mirrors", "upstreams.md#mirroring"],
   ["routes.tls", "upstreams.md#tls-to-origins"],
   ["routes.strict_origins", "upstreams.md#old-origins"],
   ["routes.headers", "upstreams.md#header-edits"],

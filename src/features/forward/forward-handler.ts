@@ -277,7 +277,7 @@ class Pause implements TimerOwner, ResponseSource {
 
   begin(ms: number): void {
     this.ex.source = this;
-    // Nobody is late meanwhile.
+    // No target is late meanwhile.
     this.ex.attempt.attemptedMs = -1;
     this.wheel.arm(this.node, this.turn.nowMs + ms);
   }
