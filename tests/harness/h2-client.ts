@@ -89,16 +89,16 @@ export class H2Client extends ByteSocket {
 
   /**
    * The same over TLS, where ALPN must settle on `h2`. No certificate is checked.
-   * @param who own certificate and key, PEM, and the name in the ClientHello
+   * @param who own certificate and key, PEM, the name in the ClientHello, and the address
    */
   static async connectTls(
     port: number,
-    who: { cert?: string; key?: string; serverName?: string } = {},
+    { hostname = "127.0.0.1", ...who }: { cert?: string; key?: string; serverName?: string; hostname?: string } = {},
   ): Promise<H2Client> {
     const client = new H2Client();
     const ready = Promise.withResolvers<void>();
     await Bun.connect<ByteSocket>({
-      hostname: "127.0.0.1",
+      hostname,
       port,
       allowHalfOpen: true,
       data: client,

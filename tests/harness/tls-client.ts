@@ -9,6 +9,8 @@ export interface TlsClientOptions {
   readonly serverName?: string;
   /** Application protocols that are offered; none without it. */
   readonly protocols?: readonly string[];
+  /** The address of the server; 127.0.0.1 without it. */
+  readonly hostname?: string;
   /** Own certificate and key, PEM. */
   readonly cert?: string;
   readonly key?: string;
@@ -33,11 +35,11 @@ export class TlsClient extends RawClient {
 
   /** Connects to a loopback port and shakes hands; fails with the code of what went wrong. */
   static async open(port: number, options: TlsClientOptions = {}): Promise<TlsClient> {
-    const { serverName, protocols, cert, key } = options;
+    const { serverName, protocols, cert, key, hostname = "127.0.0.1" } = options;
     const done = Promise.withResolvers<TlsClient>();
     const early = new RawClient();
     await Bun.connect<ByteSocket>({
-      hostname: "127.0.0.1",
+      hostname,
       port,
       allowHalfOpen: true,
       data: early,
