@@ -109,7 +109,11 @@ export const scgi = block(applicationRows, { check: ({ env }, spot) => checkVari
 
 type MirrorValues = { readonly mirror: unknown; readonly mirrors: readonly unknown[] };
 
-function refuseMirrors({ mirror, mirrors }: MirrorValues, why: string, { log, path }: Pick<Spot, "log" | "path">): void {
+function refuseMirrors(
+  { mirror, mirrors }: MirrorValues,
+  why: string,
+  { log, path }: Pick<Spot, "log" | "path">,
+): void {
   if (mirror !== null) log.fault([...path, "mirror"], why, true);
   else if (mirrors.length > 0) log.fault([...path, "mirrors"], why, true);
 }
