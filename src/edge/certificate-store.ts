@@ -11,7 +11,7 @@ import { alpnWire, type HandshakeOptions } from "../net/tls-upgrade.ts";
 /** The terms of handshakes. */
 export interface TlsPolicy {
   readonly minVersion: "1.2" | "1.3";
-  /** `request` takes clients without a certificate, but none with one that is not trusted; `any` takes such a one for none. */
+  /** `request` takes clients without a certificate, but refuses untrusted certificates; `any` counts them as none. */
   readonly clientAuth: "none" | "any" | "request" | "require";
   /** Names the demand for client certificates and for the names of requests; "" for none. */
   readonly demand: string;

@@ -39,5 +39,5 @@ export function readCertificate(
   };
 }
 
-/** Of a client that has shown none, or one that counts as none. */
+/** Of a client without a certificate that counts. */
 export const NO_CERTIFICATE: ShownCertificate = { isThere: false, isCurrent: true, identity: null };

@@ -36,7 +36,7 @@ main.on("/flaky", (call) => {
 const meta = (name: string) => ({ name, namespace: "web" });
 const object = (kind: string, name: string, own: object): ClusterObject => ({
   ...{ apiVersion: GATEWAY, kind, metadata: meta(name) },
-  spec: own,
+  spec: { ...own },
 });
 const data = (kind: string, name: string, more: object): ClusterObject => ({ kind, metadata: meta(name), ...more });
 const base64 = (text: string) => Buffer.from(text).toString("base64");

@@ -67,7 +67,7 @@ export class CorsPolicy {
   }
 }
 
-/** Whether a star stands for what the request names: with credentials, browsers take it for a name. */
+/** Whether a star stands for the names in the request: with credentials, browsers take it for a name. */
 function isEchoed({ allowCredentials, echoAny }: CorsConfig): boolean {
   return allowCredentials && echoAny;
 }

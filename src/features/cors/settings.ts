@@ -41,7 +41,7 @@ const corsRows = {
   echo_any: {
     type: flag(),
     default: false,
-    doc: "true: with allow_credentials, * stands for what the request names, so that any site acts as its visitors",
+    doc: "true: with allow_credentials, * stands for the names in the request, so that any site acts as its visitors",
   },
   max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
 } as const satisfies Rows;

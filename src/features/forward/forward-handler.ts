@@ -44,7 +44,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly totalMs: number;
   /** How often a request may be tried again after the first time. */
   readonly retryAttempts: number;
-  /** Statuses of responses after which it is tried again, at the same target if there is no other; null where there are none. */
+  /** Statuses of responses after which it is tried again, at the same target if there is no other; null without any. */
   readonly retryStatuses: ReadonlySet<number> | null;
   /** Milliseconds before each further attempt. */
   readonly backoffMs: number;

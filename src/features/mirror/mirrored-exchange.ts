@@ -30,10 +30,10 @@ interface Copy {
 
 /**
  * A request that is mirrored, between its handler and the client's sink: its body is copied as a target takes it, and its
- * response hashed where the two are compared. Nothing of a mirror's comes back here.
+ * response hashed if the two are compared. Nothing of a mirror's comes back here.
  */
 export class MirroredExchange extends PassingSink implements TimerOwner {
-  /** Those that get a copy; at least one until it is over. */
+  /** The mirrors that get a copy; at least one until it is over. */
   private copies: readonly Copy[];
   private readonly clock: Mirror;
   /** What the client gets; null if that is not compared, or no more. */
