@@ -92,7 +92,7 @@ function sidecarRoute(
     targets,
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
-    ...{ circuitBreaker, retries: { attempts: retryAttempts, statuses: [], backoffMs: 0 } },
+    ...{ circuitBreaker, retryAttempts, retryStatuses: [], retryBackoffMs: 0 },
     timeouts: {
       ...timeouts,
       connectMs: timeouts.connectMs ?? connectTimeoutMs,

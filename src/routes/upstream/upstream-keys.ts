@@ -146,7 +146,7 @@ const rows = {
   hedge: { type: hedge, absent: null, doc: "a slow GET is sent to a second target; the first to respond wins" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
-  retries: { type: routeRetries, doc: "further attempts after a failed one" },
+  retries: { type: routeRetries, field: "", doc: "further attempts after a failed one" },
   timeouts: { type: timeouts, doc: "time that an upstream may take" },
   strict_origins: {
     type: flag(),
@@ -210,6 +210,7 @@ export const upstreamKeys = block(rows, {
       targetMap: targetMap?.map ?? null,
       service,
       mirrors: resolveMirrors(values, spot),
+      ...retryTerms(values.retries, spot),
       timeouts: {
         ...plain.timeouts,
         connectMs: connectMs ?? proxy.transport.connectTimeoutMs,
@@ -218,7 +219,7 @@ export const upstreamKeys = block(rows, {
       strictOrigins: values.strict_origins ?? server.strictOrigins,
     };
   },
-  list: ({ targets, targetMap, service, mirrors }, { methods, ...lines }) => ({
+  list: ({ targets, targetMap, service, mirrors, ...retries }, { methods, ...lines }) => ({
     methods,
     ...(mirrors.length > 1
       ? { mirrors: mirrorList.write(mirrors) }
@@ -228,6 +229,7 @@ export const upstreamKeys = block(rows, {
       : targetMap === null
         ? { targets: rows.targets.type.write(withNames(targets).map(withLimit)) }
         : { target: `{map.${targetMap.name}}` }),
+    retries: retriesOf(retries),
     ...lines,
   }),
 });
@@ -299,6 +301,17 @@ function resolveTargets(
   else if (all.length > 0 && all.every(({ weight }) => weight === 0))
     log.warn([...path, "targets"], "every weight is 0: requests of this route get 503");
   return all;
+}
+
+/** What the keys of `retries` become. Attempts may change while the rest of a route serves on; the others may not. */
+function retryTerms(values: Values<typeof routeRetries.rows>, spot: Spot) {
+  const { attempts, statuses, backoffMs } = routeRetries.resolve(values, below(spot, "retries"));
+  return { retryAttempts: attempts, retryStatuses: statuses, retryBackoffMs: backoffMs };
+}
+
+/** `retries` as a file has it. */
+export function retriesOf({ retryAttempts, retryStatuses, retryBackoffMs }: ReturnType<typeof retryTerms>): object {
+  return routeRetries.show({ attempts: retryAttempts, statuses: retryStatuses, backoffMs: retryBackoffMs });
 }
 
 /** All mirrors, whether one or a list. */

@@ -1,4 +1,4 @@
-import { circuitBreaker, routeRetries } from "../../config/attempt-settings.ts";
+import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { applicationScheme, speaksHttp2, type TargetConfig, takesVariables } from "../../config/origin.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
@@ -19,7 +19,7 @@ import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
 import { rewriteCookies, rewriteLocation } from "./response-keys.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
-import { canary, type FastCgiConfig, type MirrorConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import { canary, type FastCgiConfig, type MirrorConfig, retriesOf, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
 export const MANY_ROUTES = 1000;
@@ -72,7 +72,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     preserve_host: route.preserveHost,
     ...(route.hostHeader === "" ? {} : { host_header: route.hostHeader }),
     ...(route.grpcWeb ? { grpc_web: true } : {}),
-    retries: routeRetries.show(route.retries),
+    retries: retriesOf(route),
     timeouts: timeouts.show(route.timeouts),
     circuit_breaker: circuitBreaker.show(route.circuitBreaker),
     health_check: healthCheck.show(route.healthCheck),

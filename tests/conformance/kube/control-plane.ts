@@ -21,6 +21,16 @@ function sh(command: readonly string[], options: { readonly cwd?: string; readon
   return run.stdout.toString().trim();
 }
 
+/** Whether all binaries are there. */
+export function isBuilt(home: string): boolean {
+  return Object.keys(BINARIES).every((name) => existsSync(join(home, "bin", name)));
+}
+
+/** Whether a control plane is there already: each has the same network namespace. */
+export function isRunning(): boolean {
+  return existsSync(join("/var/run/netns", NETNS));
+}
+
 /** Builds the binaries that are not there: some 12 minutes of two processors the first time. */
 export function build(home: string): void {
   const module = join(home, "module");
@@ -149,6 +159,7 @@ export class ControlPlane {
   /** Starts a program in the namespace. */
   spawn(command: readonly string[], input = "", env: Readonly<Record<string, string>> = {}): Bun.Subprocess {
     this.lastLog = join(this.home, "log", `${command[0]!.split("/").pop()}-${this.children.length}.log`);
+    writeFileSync(this.lastLog, "");
     const log = Bun.file(this.lastLog);
     const child = Bun.spawn(["ip", "netns", "exec", NETNS, ...command], {
       ...{ stdin: Buffer.from(input), stdout: log, stderr: log, env: { ...process.env, ...env } },
