@@ -29,7 +29,7 @@ export const routeRetries = block(
     statuses: {
       type: list(integer(400, 599), "statuses, such as 503", true),
       example: [503],
-      doc: "statuses after which a request is repeated, at the same target if there is no other: of GET and other idempotent methods alone",
+      doc: "statuses after which edge repeats a GET and the like",
     },
     backoff: { type: duration(0, 60_000), default: "0s", doc: "pause before each further attempt" },
   },

@@ -27,7 +27,7 @@ const rows = {
   alt_names: {
     type: list(altName(), "names"),
     example: ["spiffe://example.org/api", "api.internal"],
-    doc: "names or URIs, one of which the server's certificate must have in the place of server_name",
+    doc: "names or URIs, one of which its certificate must have",
   },
   insecure_skip_verify: {
     type: flag(),

@@ -11,10 +11,7 @@ const corsRows = {
   allowed_origins: {
     type: resolved(
       list(
-        textLike(
-          ORIGIN,
-          'an origin such as https://app.example.com or https://*.example.com (no path, no slash at the end), or "*"',
-        ),
+        textLike(ORIGIN, 'an origin such as https://app.example.com (no path, no slash at the end), or "*"'),
         "origins",
       ),
       (origins) => starOr(origins.map((origin) => origin.toLowerCase())),
@@ -41,7 +38,7 @@ const corsRows = {
   echo_any: {
     type: flag(),
     default: false,
-    doc: "true: with allow_credentials, * stands for the names in the request, so that any site acts as its visitors",
+    doc: "true: with allow_credentials, * is any name in a request",
   },
   max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
 } as const satisfies Rows;

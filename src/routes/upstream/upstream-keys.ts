@@ -229,7 +229,7 @@ export const upstreamKeys = block(rows, {
       : targetMap === null
         ? { targets: rows.targets.type.write(withNames(targets).map(withLimit)) }
         : { target: `{map.${targetMap.name}}` }),
-    retries: retriesOf(retries),
+    retries: routeRetries.write(retriesOf(retries)),
     ...lines,
   }),
 });
@@ -309,9 +309,9 @@ function retryTerms(values: Values<typeof routeRetries.rows>, spot: Spot) {
   return { retryAttempts: attempts, retryStatuses: statuses, retryBackoffMs: backoffMs };
 }
 
-/** `retries` as a file has it. */
-export function retriesOf({ retryAttempts, retryStatuses, retryBackoffMs }: ReturnType<typeof retryTerms>): object {
-  return routeRetries.show({ attempts: retryAttempts, statuses: retryStatuses, backoffMs: retryBackoffMs });
+/** `retries` of a resolved route. */
+export function retriesOf({ retryAttempts, retryStatuses, retryBackoffMs }: ReturnType<typeof retryTerms>) {
+  return { attempts: retryAttempts, statuses: retryStatuses, backoffMs: retryBackoffMs };
 }
 
 /** All mirrors, whether one or a list. */

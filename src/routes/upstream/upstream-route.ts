@@ -1,4 +1,4 @@
-import { circuitBreaker } from "../../config/attempt-settings.ts";
+import { circuitBreaker, routeRetries } from "../../config/attempt-settings.ts";
 import { applicationScheme, speaksHttp2, type TargetConfig, takesVariables } from "../../config/origin.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
@@ -44,7 +44,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     doc: "upstream servers; WebSockets and other upgrades need no setting",
     prefix: { example: "/api", doc: 'removed: /api/users is sent as /users. Or "path:", exactly this path' },
     host: { example: ["api.example.com"] },
-    unlisted: ["target"],
+    unlisted: ["target", "mirrors"],
     hasOptions: true,
   },
   explain,
@@ -72,7 +72,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     preserve_host: route.preserveHost,
     ...(route.hostHeader === "" ? {} : { host_header: route.hostHeader }),
     ...(route.grpcWeb ? { grpc_web: true } : {}),
-    retries: retriesOf(route),
+    retries: routeRetries.show(retriesOf(route)),
     timeouts: timeouts.show(route.timeouts),
     circuit_breaker: circuitBreaker.show(route.circuitBreaker),
     health_check: healthCheck.show(route.healthCheck),

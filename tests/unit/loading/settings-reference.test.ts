@@ -166,7 +166,15 @@ describe("the reference of routes.yaml", () => {
       "any",
       "keep_authorization",
     ].map((key) => `.auth.${key}`);
-    expect(ofUpstream).toEqual([".path", ...limits, ...who, ".target", ".rewrite.path", ".rewrite_location.enabled"]);
+    expect(ofUpstream).toEqual([
+      ".path",
+      ...limits,
+      ...who,
+      ".target",
+      ".mirrors",
+      ".rewrite.path",
+      ".rewrite_location.enabled",
+    ]);
   });
 
   test("gives the default of every value that is no example", () => {
