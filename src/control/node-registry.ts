@@ -56,6 +56,10 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   private shared: SharedArrayBuffer;
   private table: NodeTable;
   private places: NodePlaces;
+  /** The health checks of nodes, by their keys, which tell all settings of a check. */
+  private checks: ReadonlyMap<string, HealthCheck> = new Map();
+  /** The list by addresses; null until it is asked for. */
+  private addresses: AddressIndex | null = null;
   private readonly watch: BreakerWatch;
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
@@ -107,7 +111,16 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
 
   /** Begins the active health checks. */
   start(): void {
-    this.prober.use(this.list.nodes.flatMap((node) => this.checkOf(node)));
+    this.checks = new Map();
+    this.check();
+  }
+
+  /** Nodes that were checked before are checked as before. */
+  private check(): void {
+    const before = this.checks;
+    const checks = this.list.nodes.flatMap((node) => before.get(node.key) ?? this.checkOf(node));
+    this.checks = new Map(checks.map((check) => [check.key, check]));
+    this.prober.use(checks);
   }
 
   /** Ends them. */
@@ -123,6 +136,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       this.names.use(config.proxy.transport);
       this.places = new NodePlaces(list.size);
       this.useList(list, nodes);
+      this.start();
     };
     return { fields: { nodes }, takeUp };
   }
@@ -150,6 +164,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     const takeUp = (): void => {
       this.places = after;
       this.useList(list, nodes ?? this.shared);
+      this.check();
     };
     const fields = { nodes, slots: fresh, gone: gone.map(({ key }) => key), goneOrigins: originsOnlyIn(gone, list) };
     return { fields, takeUp };
@@ -169,7 +184,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     this.watch.use(list, table);
     this.slowStart.use(list, table);
     for (const key of this.unreachable) if (list.slotOf(key) < 0) this.unreachable.delete(key);
-    this.start();
+    this.addresses = null;
   }
 
   /** The trials that a dead worker held are open to others, and what it did not tell any more is found. */
@@ -264,21 +279,20 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   /** Tells the workers whether an origin gets requests. */
   private mark(originKey: string): void {
     const isOut = this.isOut(originKey);
-    for (const { slot, target } of this.list.nodes)
-      if (target.originKey === originKey) this.table.setDrained(slot, isOut);
+    for (const slot of this.addressIndex().slots.get(originKey) ?? []) this.table.setDrained(slot, isOut);
     const other = this.list.otherSlotOf(originKey);
     if (other >= 0) this.table.setDrained(other, isOut);
   }
 
   /** The key of the origin at an address; none if no route has it. */
   private originsAt(target: string): readonly string[] {
-    const wanted = comparable(target);
-    const { nodes, others } = this.list;
-    const found = nodes.find(
-      ({ target: { originKey, url } }) => comparable(originKey) === wanted || comparable(url) === wanted,
-    );
-    const originKey = found?.target.originKey ?? others.find((key) => comparable(key) === wanted);
+    const originKey = this.addressIndex().origins.get(comparable(target));
     return originKey === undefined ? [] : [originKey];
+  }
+
+  private addressIndex(): AddressIndex {
+    this.addresses ??= addressIndexOf(this.list);
+    return this.addresses;
   }
 
   /** Keys of the drained origins that routes lead to. */
@@ -354,6 +368,31 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       return [];
     }
   }
+}
+
+/** Nodes by addresses: a source may take thousands of targets away at once. */
+interface AddressIndex {
+  /** Keys of origins, by their comparable addresses. */
+  readonly origins: ReadonlyMap<string, string>;
+  /** The slots of the nodes of an origin. */
+  readonly slots: ReadonlyMap<string, readonly number[]>;
+}
+
+function addressIndexOf({ nodes, others }: NodeList): AddressIndex {
+  const origins = new Map<string, string>();
+  const slots = new Map<string, number[]>();
+  const note = (address: string, originKey: string): void => {
+    if (!origins.has(comparable(address))) origins.set(comparable(address), originKey);
+  };
+  for (const { slot, target } of nodes) {
+    const { originKey, url } = target;
+    for (const address of [originKey, url]) note(address, originKey);
+    const known = slots.get(originKey);
+    if (known === undefined) slots.set(originKey, [slot]);
+    else known.push(slot);
+  }
+  for (const key of others) note(key, key);
+  return { origins, slots };
 }
 
 /** Keys of origins that no node of a list is of any more. */

@@ -143,6 +143,44 @@ test("changes are taken up: endpoints, rules, precedence across routes; literal 
   await becomes("/a", "one /a");
 });
 
+test("endpoints of a TCPRoute change without another configuration, and its open connections stay", async () => {
+  const at = await freePort();
+  const raw: readonly ClusterObject[] = [
+    {
+      ...{ apiVersion: GATEWAY, kind: "Gateway", metadata: meta("raw") },
+      spec: { gatewayClassName: "edge", listeners: [{ name: "tcp", port: at, protocol: "TCP" }] },
+    },
+    {
+      ...{ apiVersion: GATEWAY, kind: "TCPRoute", metadata: meta("raw") },
+      spec: { parentRefs: [{ name: "raw" }], rules: [{ backendRefs: to("one") }] },
+    },
+  ];
+  api.put(...raw);
+  const asks = async (client: RawClient) => (await client.exchange("GET /s HTTP/1.1\r\nHost: x\r\n\r\n")).text;
+  const once = async () => {
+    const client = await RawClient.connect(at, "127.0.0.82");
+    const text = await asks(client);
+    client.close();
+    return text;
+  };
+  await eventually(async () => expect(await once()).toBe("one /s"));
+  const kept = await RawClient.connect(at, "127.0.0.82");
+  expect(await asks(kept)).toBe("one /s");
+  const status = async () =>
+    (await (await fetch(`http://127.0.0.1:${gateways[0]!.port}/internal/api/status`)).json()) as object as {
+      readonly generation: number;
+    };
+  const { generation } = await status();
+  api.put(slice("one", origins[1]!.port!));
+  await eventually(async () => expect(await once()).toBe("two /s"));
+  expect([await asks(kept), (await status()).generation]).toEqual(["one /s", generation]);
+  kept.close();
+  api.put(slice("one", origins[0]!.port!));
+  await becomes("/a", "one /a");
+  for (const object of raw) api.remove(object);
+  await eventually(() => expect(once()).rejects.toThrow());
+});
+
 test("a faulty object takes no other one down, and says why", async () => {
   api.put(
     route("broken", [{ matches: [{ path: { type: "RegularExpression", value: "/(?=x)" } }], backendRefs: to("one") }]),

@@ -137,6 +137,20 @@ test("targets that stay keep their drains and connections; a request under way t
   expect(await generation()).toBe(before);
 }, 20_000);
 
+test("more targets than the table of nodes has room for: they get a larger one, and drains stay", async () => {
+  const idle = Array.from({ length: 150 }, (_, i) => ({ url: `http://127.0.0.1:${20_000 + i}`, weight: 0 }));
+  await put(urls([first, second]));
+  expect((await call("POST /internal/api/upstreams/drain", JSON.stringify({ target: second.url }))).status).toBe(200);
+  const before = await generation();
+  for (const more of [idle, idle.slice(75), idle, []]) {
+    await put([...more, ...urls([second, third, first])]);
+    await reaches("/shop/x", [first, third]);
+  }
+  expect((await call("POST /internal/api/upstreams/undrain", JSON.stringify({ target: second.url }))).status).toBe(200);
+  await reaches("/shop/x", [first, second, third]);
+  expect(await generation()).toBe(before);
+}, 20_000);
+
 test("a worker that begins later, and reloads in between, have the newest targets", async () => {
   const before = await generation();
   await put(urls([second, third]));
