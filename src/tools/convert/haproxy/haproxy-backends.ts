@@ -2,7 +2,7 @@ import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { durationSetting } from "../plan.ts";
-import type { Statement } from "../statement.ts";
+import { ConvertFault, Statement } from "../statement.ts";
 import { hasVariable } from "./haproxy-conditions.ts";
 import { haproxyTime } from "./haproxy-values.ts";
 
@@ -26,6 +26,38 @@ export class HaproxySection {
 
   get name(): string {
     return this.statement.args[0] ?? "";
+  }
+}
+
+/** The `defaults` of a file: a section has those that it names with `from`, or else the last before it. */
+export class Defaults {
+  private readonly named = new Map<string, Statement>();
+  private last: Statement | null = null;
+
+  /** @throws ConvertFault if they are made of others that are not there */
+  add(statement: Statement): void {
+    const { args, block } = statement;
+    const from = args[0] === "from" ? args[1] : args[1] === "from" ? args[2] : undefined;
+    let whole = statement;
+    if (from !== undefined) {
+      // What is later counts, so what these are made of comes first.
+      whole = new Statement(statement, [statement.name, ...args], null, true);
+      whole.block!.push(...(this.called(statement, from).block ?? []), ...(block ?? []));
+    }
+    this.last = whole;
+    if (args[0] !== undefined && args[0] !== "from") this.named.set(args[0], whole);
+  }
+
+  /** @throws ConvertFault if the section names some that are not there */
+  of(section: Statement): Statement | null {
+    return section.args[1] === "from" ? this.called(section, section.args[2] ?? "") : this.last;
+  }
+
+  private called(place: Statement, name: string): Statement {
+    EFFORT.take(STEPS_A_DIRECTIVE);
+    const found = this.named.get(name);
+    if (found === undefined) throw new ConvertFault(place, `there are no defaults "${name}"`);
+    return found;
   }
 }
 

@@ -13,7 +13,7 @@ import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { statementTitle } from "../statement.ts";
 import { haproxyAdvice, isStandard } from "./haproxy-advice.ts";
-import { backendKeys, HaproxySection } from "./haproxy-backends.ts";
+import { backendKeys, Defaults, HaproxySection } from "./haproxy-backends.ts";
 import { Acls, type HaproxyRequest, type HaproxyTest, PASSWORDS } from "./haproxy-conditions.ts";
 import { edit, taking } from "./haproxy-edits.ts";
 import { frontendLeads, isLedToTls, isSameEntry, rulesText, srcFaultOf } from "./haproxy-frontends.ts";
@@ -36,10 +36,10 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
   const { ledger } = plan;
   for (const one of sections) ledger.enter(one);
   const proxies: HaproxySection[] = [];
-  let defaults: Statement | null = null;
+  const defaults = new Defaults();
   for (const one of sections) {
-    if (one.name === "defaults") defaults = one;
-    else if (/^(frontend|backend|listen)$/.test(one.name)) proxies.push(new HaproxySection(one, defaults));
+    if (one.name === "defaults") defaults.add(one);
+    else if (/^(frontend|backend|listen)$/.test(one.name)) proxies.push(new HaproxySection(one, defaults.of(one)));
   }
   const backends = new Map(
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
