@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import type { Product } from "../../src/tools/convert/convert.ts";
 import { freePorts, ServerProcess } from "../bench/server-process.ts";
 import { convert } from "../harness/conversions.ts";
-import { type Settings, startGateway } from "../harness/gateway.ts";
+import { type Gateway, type Settings, startGateway } from "../harness/gateway.ts";
 
 /** A request, as both gateways get it. */
 export interface Probe {
@@ -59,10 +59,63 @@ export interface RefusalRun {
   readonly routes: string;
 }
 
+/** A gateway that others make with a configuration of its own, and one with what `edge convert` has made of that. */
+export interface Beside {
+  /** Of the other. */
+  readonly port: number;
+  readonly gateway: Gateway;
+  readonly routes: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts both. PORT, ORIGIN and SITE stand for a port, the port of the origin, and a folder of files.
+ * @returns the last words of the other if it does not take the configuration
+ * @throws if the converter does not take it
+ */
+export async function startBeside(
+  product: keyof typeof COMMANDS,
+  text: string,
+  origin: number,
+): Promise<Beside | string> {
+  const folder = mkdtempSync(join(tmpdir(), "edge-refusal-"));
+  chmodSync(folder, 0o755);
+  const [port = 0] = freePorts(1);
+  const site = join(folder, "site");
+  writeSite(site);
+  const words = { PORT: String(port), ORIGIN: String(origin), SITE: site, FOLDER: folder };
+  const whole = text.replace(/PORT|ORIGIN|SITE|FOLDER/g, (word) => words[word as keyof typeof words]);
+  const file = join(folder, FILES[product]);
+  writeFileSync(file, whole);
+  const [command = "", ...args] = COMMANDS[product](file);
+  const peer = new ServerProcess([Bun.which(command, { PATH })!, ...args], folder, join(folder, "peer.log"));
+  const end = async (): Promise<void> => {
+    await peer.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    if (!(await isListening(peer, port))) {
+      const said = peer.lastWords();
+      await end();
+      return said;
+    }
+    const { code, config, routes, err } = convert(product as Product, FILES[product], whole);
+    if (code !== 0) throw new Error(`${err}\n${whole}`);
+    const gateway = await startGateway(settingsOf(config, routes, port));
+    const stop = async (): Promise<void> => {
+      await gateway.stop();
+      await end();
+    };
+    return { port, gateway, routes, stop };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
 /**
  * Runs a configuration in the gateway that it is written for, and what `edge convert` makes of it beside that, and asks both the same.
  * @param isCompared whether what both let in is compared, too
- * PORT, ORIGIN and SITE stand for a port, the port of an origin that answers everything, and a folder of files.
  */
 export async function runBeside(
   product: keyof typeof COMMANDS,
@@ -70,49 +123,34 @@ export async function runBeside(
   probes: readonly Probe[],
   isCompared = false,
 ): Promise<RefusalRun> {
-  const folder = mkdtempSync(join(tmpdir(), "edge-refusal-"));
-  chmodSync(folder, 0o755);
   const origin = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("origin") });
-  const [port = 0] = freePorts(1);
-  const site = join(folder, "site");
-  writeSite(site);
-  const words = { PORT: String(port), ORIGIN: String(origin.port), SITE: site };
-  const whole = text.replace(/PORT|ORIGIN|SITE/g, (word) => words[word as keyof typeof words]);
-  const file = join(folder, FILES[product]);
-  writeFileSync(file, whole);
-  const [command = "", ...args] = COMMANDS[product](file);
-  const peer = new ServerProcess([Bun.which(command, { PATH })!, ...args], folder, join(folder, "peer.log"));
-  try {
-    if (!(await isListening(peer, port)))
-      return { opened: [], differs: [], refused: 0, isWellFormed: false, routes: peer.lastWords() };
-    const { code, config, routes, err } = convert(product as Product, FILES[product], whole);
-    if (code !== 0) throw new Error(`${err}\n${whole}`);
-    const gateway = await startGateway(settingsOf(config, routes, port));
-    try {
-      const opened: Opened[] = [];
-      const differs: Opened[] = [];
-      let refused = 0;
-      for (const probe of probes) {
-        const there = await askedOf(port, probe);
-        if (!isRefusal(there) && !isCompared) continue;
-        const here = await askedOf(gateway.port, probe);
-        if (there.status !== here.status) differs.push({ probe, there: there.status, here: here.status });
-        if (!isRefusal(there)) continue;
-        refused++;
-        // A file that is not there is no refusal, but that is no reason to send it here.
-        if (here.status >= 300 || isRefusal(here) || (there.status === NOT_FOUND && !here.isFile)) continue;
-        // What only its spelling keeps out there comes in under its own name anyway.
-        const plain = await askedOf(port, { ...probe, target: plainTarget(probe.target) });
-        if (isRefusal(plain)) opened.push({ probe, there: there.status, here: here.status });
-      }
-      return { opened, differs, refused, isWellFormed: true, routes };
-    } finally {
-      await gateway.stop();
-    }
-  } finally {
-    await peer.stop();
+  const both = await startBeside(product, text, origin.port!);
+  if (typeof both === "string") {
     origin.stop(true);
-    rmSync(folder, { recursive: true, force: true });
+    return { opened: [], differs: [], refused: 0, isWellFormed: false, routes: both };
+  }
+  const { port, gateway, routes } = both;
+  try {
+    const opened: Opened[] = [];
+    const differs: Opened[] = [];
+    let refused = 0;
+    for (const probe of probes) {
+      const there = await askedOf(port, probe);
+      if (!isRefusal(there) && !isCompared) continue;
+      const here = await askedOf(gateway.port, probe);
+      if (there.status !== here.status) differs.push({ probe, there: there.status, here: here.status });
+      if (!isRefusal(there)) continue;
+      refused++;
+      // A file that is not there is no refusal, but that is no reason to send it here.
+      if (here.status >= 300 || isRefusal(here) || (there.status === NOT_FOUND && !here.isFile)) continue;
+      // What only its spelling keeps out there comes in under its own name anyway.
+      const plain = await askedOf(port, { ...probe, target: plainTarget(probe.target) });
+      if (isRefusal(plain)) opened.push({ probe, there: there.status, here: here.status });
+    }
+    return { opened, differs, refused, isWellFormed: true, routes };
+  } finally {
+    await both.stop();
+    origin.stop(true);
   }
 }
 

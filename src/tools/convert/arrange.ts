@@ -341,11 +341,19 @@ function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: rea
 export function moved(rule: Rule, path: PathRule, keys: Keys): Keys {
   const isForwarded = hasType(rule.keys, "upstream");
   const isStripped = keys.strip_prefix !== false && rule.path.kind === "prefix";
+  // A path that the expression does not fit goes on as it came, whatever the new place would take off.
+  if (isForwarded && isStripped && rule.path.value === "/" && hasExpression(keys.rewrite))
+    return { ...keys, strip_prefix: false };
   if ("rewrite" in keys || (!isForwarded && !hasType(rule.keys, "static")) || (isForwarded && !isStripped)) return keys;
   const own = rule.path.kind === "exact" ? "" : rule.path.value.replace(/\/$/, "");
   if (own === "") return isForwarded ? { ...keys, strip_prefix: false } : { ...keys, rewrite: { path: "{path}" } };
   if (path.kind === "exact" && path.value === own) return { ...keys, rewrite: { path: "/" } };
   return { ...keys, rewrite: { regex: `^${escapedRegex(own)}/(.*)$`, to: "/{match.1}" } };
+}
+
+/** Whether a change of the path is for some paths alone. */
+function hasExpression(rewrite: unknown): boolean {
+  return typeof rewrite === "object" && rewrite !== null && "regex" in rewrite;
 }
 
 function keyOf({ kind, value }: PathRule): string {

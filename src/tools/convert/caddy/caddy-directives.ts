@@ -133,6 +133,8 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
   const hasMatcher = (one: Statement): boolean =>
     isReadOnce(one) && (/^[/@]/.test(one.args[0] ?? "") || hasMatchers(one.block ?? []));
   const [first, second] = statements.filter(hasMatcher);
+  const isWhole = context.stripped === "";
+  const isOwnPart = !context.isMaybeStripped && condition.path?.value === context.stripped;
   for (const one of statements) {
     if (!/^(uri|rewrite|root|try_files)$/.test(one.name)) continue;
     const args = one.args[0] === "*" ? one.args.slice(1) : one.args;
@@ -146,9 +148,14 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
     const isStrip = one.name === "uri" && args[0] === "strip_prefix" && args.length === 2 && context.stripped === "";
     if (isStrip && rewrite === null && (condition.path === null || condition.path.value === prefix))
       stripped = { stripped: prefix, isMaybeStripped: condition.path === null };
-    else if (isLast && one.name === "uri" && args[0] === "path_regexp" && args.length === 3)
+    else if (isLast && isWhole && one.name === "uri" && args[0] === "path_regexp" && args.length === 3)
       rewrite = { regex: args[1], to: groups(args[2]!) };
-    else if (isLast && args.length === 1 && path !== null) rewrite = { path };
+    else if (isLast && args.length === 1 && path !== null && (isWhole || !path.includes("{"))) rewrite = { path };
+    else if (isLast && args.length === 1 && path !== null && isOwnPart)
+      rewrite = {
+        regex: `^${escapedRegex(context.stripped)}/?(.*)$`,
+        to: path.replaceAll("{path}", "/{match.1}").replaceAll("//", "/"),
+      };
     else {
       shut.push(...pathGuard(one, context, isRead));
       continue;
@@ -389,8 +396,8 @@ function contentOf(
   rule.keys = {};
   let before: Rule[] = [];
   const kind = statement.name;
-  if (kind === "redir") redirect(statement, args, rule, ledger);
-  else if (kind === "respond" || kind === "error") respond(statement, args, rule, ledger);
+  if (kind === "redir") redirect(statement, args, rule, context);
+  else if (kind === "respond" || kind === "error") respond(statement, args, rule, context);
   else if (kind === "reverse_proxy") proxied(statement, args, rule, context);
   else if (kind === "php_fastcgi") scripts(statement, args, rule, { later: beside.later, context });
   else if (kind === "file_server") before = fileServer(statement, rule, { siblings: beside.siblings, context });
@@ -420,7 +427,8 @@ function contentOf(
   return before;
 }
 
-function redirect(statement: Statement, args: readonly string[], rule: Rule, ledger: Ledger): void {
+function redirect(statement: Statement, args: readonly string[], rule: Rule, context: Context): void {
+  const { ledger } = context;
   const [to = "", code = "302"] = args;
   const template = caddyTemplate(to);
   const status = code === "permanent" ? 301 : code === "temporary" ? 302 : Number(code);
@@ -436,9 +444,11 @@ function redirect(statement: Statement, args: readonly string[], rule: Rule, led
   }
   rule.keys = { type: "redirect", to: template, status };
   ledger.carry(statement);
+  noteWholePath(statement, template, context);
 }
 
-function respond(statement: Statement, args: readonly string[], rule: Rule, ledger: Ledger): void {
+function respond(statement: Statement, args: readonly string[], rule: Rule, context: Context): void {
+  const { ledger } = context;
   const block = statement.block ?? [];
   const bodyLine = block.find(({ name }) => name === "body");
   const words = statement.name === "error" ? [...args].filter((one) => /^\d{3}$/.test(one)) : args;
@@ -456,6 +466,13 @@ function respond(statement: Statement, args: readonly string[], rule: Rule, ledg
   }
   rule.keys = { type: "respond", status, ...(body === "" ? {} : { body, content_type: "text/plain; charset=utf-8" }) };
   ledger.carry(statement, bodyLine ?? null);
+  noteWholePath(statement, body, context);
+}
+
+/** A placeholder is the whole path of the request, also behind `handle_path`. */
+function noteWholePath(statement: Statement, template: string, { ledger, stripped }: Context): void {
+  if (stripped === "" || !/\{(uri|path)\}/.test(template)) return;
+  ledger.note(statement, `its path has ${stripped} in front, which Caddy removes before`, "write to with a regex");
 }
 
 function proxied(statement: Statement, args: readonly string[], rule: Rule, context: Context): void {
@@ -532,6 +549,8 @@ function fileServer(
   }
   if (statement.args.includes("browse"))
     ledger.note(statement, "folders are not listed", "serve a page made by the application");
+  if (kind === "exact")
+    ledger.note(statement, "the files below its path are 404 here, whatever comes after it", "write a route for them");
   tried(rule, siblings, context);
   const odd = context.isMaybeStripped ? [statement] : block.filter(mayHideFiles);
   const inner = block.find(({ name }) => name === "hide");
@@ -653,6 +672,14 @@ function refusalOf(statement: Statement, context: Context): Modifier[] | null {
   const conditions = byPaths(matcher);
   if (conditions === null || conditions.every(({ notAny }) => notAny.length === 0)) return null;
   ledger.carry(statement, ...statements);
+  const rank = (one: Statement): number => context.order.indexOf(one.name === "handle_path" ? "handle" : one.name);
+  EFFORT.take(statement.parent?.block?.length ?? 0);
+  if (statement.parent?.block?.some((one) => endsRequest(one, context) && rank(one) < rank(statement)) === true)
+    ledger.note(
+      statement,
+      "Caddy asks another directive before it: here it refuses the requests of that one as well",
+      "remove the refusals that you do not want",
+    );
   const status = Number(statement.args.find((word) => /^[45]\d\d$/.test(word)) ?? 403);
   return refusal(statement, conditions, { status });
 }

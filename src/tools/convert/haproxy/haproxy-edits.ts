@@ -1,5 +1,5 @@
 import { type Keys, sectionAt } from "../keys.ts";
-import { hasType, type Plan, type Rule } from "../plan.ts";
+import { closed, hasType, type Plan, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { formatOf } from "./haproxy-values.ts";
 
@@ -32,8 +32,15 @@ export function edit(
     });
   const rewrite = isResponse ? null : rewriteOf(kind, name, value);
   if (rewrite !== null)
-    return carried(({ keys }) => {
-      if (hasType(keys, "upstream")) keys.rewrite = rewrite;
+    return carried((rule) => {
+      const { keys } = rule;
+      if (!hasType(keys, "upstream")) return;
+      const isFirst = keys.rewrite === undefined || keys.rewrite === rewrite;
+      if (isFirst || (typeof rewrite.path === "string" && !rewrite.path.includes("{"))) keys.rewrite = rewrite;
+      else {
+        closed(rule);
+        ledger.note(statement, "a route has one change of its path: it is closed", "write one rewrite for both");
+      }
     });
   return null;
 }

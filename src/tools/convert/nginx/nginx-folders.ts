@@ -87,11 +87,18 @@ function mayTakePage(regex: string, page: string): boolean {
     .replace(/\(\?:\/\|(?:\\n\?)?\$\)$/, "$")
     .replace(/\(\?:(?:\\n\?)?\$\|\/\)$/, "$")
     .replace(/\\n\?\$$/, "$")
+    // All paths with one beginning, and those of which the beginning is no whole segment.
+    .replace(/^(\^[^|(]*)\((?:\?:)?(?:\.|\[\^\\n\])\*\)\$?$/, "$1")
+    .replace(/^(\^[^|(]*)(?:\.|\[\^\\n\])\*\$?$/, "$1")
+    .replace(/^(\^[^|(]*)\[\^\/\]$/, "$1")
     .toLowerCase();
   const whole = plainText(text);
   // A text that has nothing of the page's name is one of the folder.
   if (whole !== null) return reaches(whole, page);
   if (HIDDEN.test(text)) return false;
+  // What ends with a segment's beginning takes the page by that of its name alone.
+  const start = /\/([\w-]+)$/.exec(text)?.[1];
+  if (start !== undefined && !text.replaceAll(/\([^()]*\)/g, "").includes("|")) return page.startsWith(start);
   const first = /^\^\/\((?:\?:)?([^()]*)\)(?:\/|\(\/\|\\n\?\$\))?$/.exec(text)?.[1]?.replaceAll("\\", "").split("|");
   if (first?.every((word) => /^[\w./-]+$/.test(word)) === true)
     return first.some((word) => page.startsWith(word) || word.startsWith(page));

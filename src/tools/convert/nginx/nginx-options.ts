@@ -133,7 +133,8 @@ function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
     );
 }
 
-function responseHeaders(scope: Scope, rule: Rule): void {
+/** Fields that nginx adds to responses, or takes off them. */
+export function responseHeaders(scope: Scope, rule: Rule): void {
   const set: Keys = {};
   const replaced: Keys = {};
   const removed: string[] = [];
