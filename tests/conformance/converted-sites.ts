@@ -48,7 +48,10 @@ function location(random: SeededRandom): string {
   const content = random.pick([
     "proxy_pass http://127.0.0.1:ORIGIN;",
     "proxy_pass http://127.0.0.1:ORIGIN;",
-    isRegex ? "proxy_pass http://127.0.0.1:ORIGIN;" : `proxy_pass http://127.0.0.1:ORIGIN${random.pick(PATHS)};`,
+    // What a location without a slash at its end alone becomes is the gateway's own: docs/migrate.md.
+    isRegex || !path.endsWith("/")
+      ? "proxy_pass http://127.0.0.1:ORIGIN;"
+      : `proxy_pass http://127.0.0.1:ORIGIN${random.pick(PATHS)};`,
     `return ${random.pick(CODES)};`,
     'return 200 "text";',
     `return ${random.pick(MOVED)} ${random.pick(["/r", "https://elsewhere.test/r", "https://$host$request_uri"])};`,
@@ -74,8 +77,10 @@ function location(random: SeededRandom): string {
       `rewrite ^/a/(.*)$ /pub/$1 ${random.pick(["last", "break", "redirect", "permanent"])};`,
     ]),
   );
+  // nginx answers before it asks who the client is; here the rule about clients counts.
+  const kept = [...new Set(extra)].filter((one) => !content.startsWith("return") || !/^(?:deny|allow)/.test(one));
   const inner = !isRegex && !place.includes("=") && random.chance(0.15) ? nested(random, path) : "";
-  return `    ${place} { ${[...new Set(extra)].join(" ")} ${content} ${inner} }`;
+  return `    ${place} { ${kept.join(" ")} ${content} ${inner} }`;
 }
 
 function nested(random: SeededRandom, path: string): string {

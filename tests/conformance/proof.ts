@@ -1,5 +1,5 @@
-// The entry of scripts/proof: runs every suite of others that is here, and takes the figures of docs/proof.md anew.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+// The entry of scripts/proof: runs every suite of others that is here, or those that are named, and takes the figures of docs/proof.md anew.
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /** A suite of others, as one script runs it. */
@@ -18,6 +18,18 @@ const SUITES: readonly Suite[] = [
     script: "conformance-nginx",
     checkout: { repository: "nginx/nginx-tests", mark: "lib/Test/Nginx.pm" },
     page: "nginx-tests",
+  },
+  {
+    title: "HAProxy's reg-tests, converted by `edge convert`, by file",
+    script: "conformance-haproxy",
+    checkout: { repository: "haproxy/haproxy", mark: "reg-tests/http-rules" },
+    page: "haproxy",
+  },
+  {
+    title: "Caddy's integration tests, converted by `edge convert`",
+    script: "conformance-caddy",
+    checkout: { repository: "caddyserver/caddy", mark: "caddytest/integration/caddyfile_adapt" },
+    page: "caddy",
   },
   {
     title: "W3C trace-context, level 2, strict",
@@ -54,10 +66,22 @@ const PROJECT = resolve(import.meta.dir, "..", "..");
 const PAGE = join(PROJECT, "docs", "proof.md");
 const [BEGIN, END] = ["<!-- suites -->", "<!-- /suites -->"];
 
+/** Within an hour a suite has ended or never will. */
+const SUITE_MS = 3_600_000;
+
 const folder = resolve(process.argv[2] ?? "");
+const chosen = process.argv.slice(3).map((name) => name.replace(/^(?:scripts\/)?(?:conformance-)?/, "conformance-"));
+const unknown = chosen.filter((name) => !SUITES.some(({ script }) => script === name));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `no such suite: ${unknown.join(", ")}; there are ${SUITES.map((one) => one.script).join(", ")}\n`,
+  );
+  process.exit(2);
+}
+const wanted = SUITES.filter(({ script }) => chosen.length === 0 || chosen.includes(script));
 let missing = 0;
 let failed = 0;
-for (const { title, script, checkout } of SUITES) {
+for (const { title, script, checkout, page } of wanted) {
   const path = checkout === null ? null : join(folder, checkout.repository.split("/")[1]!);
   if (checkout !== null && path !== null && !existsSync(join(path, checkout.mark))) {
     missing++;
@@ -66,18 +90,30 @@ for (const { title, script, checkout } of SUITES) {
     );
     continue;
   }
+  const before = page === null ? 0 : changedAt(page);
   const run = Bun.spawn([join(PROJECT, "scripts", script), ...(path === null ? [] : [path])], {
     stdout: "pipe",
     stderr: "inherit",
+    timeout: SUITE_MS,
   });
   const output = (await new Response(run.stdout).text()).trim();
   const code = await run.exited;
-  if (code !== 0) failed++;
-  process.stdout.write(`${code === 0 ? "ran" : `ended with ${code}`}: ${title}: ${output.split("\n").at(-1)}\n`);
+  // A suite that wrote nothing has shown nothing.
+  const isWritten = page === null ? output !== "" : changedAt(page) > before;
+  const isGood = code === 0 && isWritten;
+  if (!isGood) failed++;
+  const how = isGood ? "ran" : code !== 0 ? `ended with ${code}` : "wrote no figures";
+  process.stdout.write(`${how}: ${title}: ${output.split("\n").at(-1)}\n`);
 }
 writeRows();
-process.stdout.write(`${SUITES.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing\n`);
+process.stdout.write(`${wanted.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing\n`);
 process.exit(failed + missing === 0 ? 0 : 1);
+
+/** When a page was written; 0 for one that is not there. */
+function changedAt(page: string): number {
+  const path = join(import.meta.dir, "results", `${page}.md`);
+  return existsSync(path) ? statSync(path).mtimeMs : 0;
+}
 
 /** Writes the rows of docs/proof.md that come of pages, as far as the pages are there. */
 function writeRows(): void {

@@ -10,3 +10,4 @@ const checkout = checkoutOf(join("caddytest", "integration", "caddyfile_adapt"),
 const fixtures = readFixtures(checkout);
 const assertions = await runIntegration(checkout);
 writeCaddyPage(fixtures, assertions, versionOf(checkout));
+process.exit(fixtures.length > 0 && assertions.length > 0 ? 0 : 1);

@@ -28,3 +28,4 @@ const results = await runSuite(checkout, chosen.length > 0 ? chosen : suiteFiles
   },
 });
 if (chosen.length === 0) writeHaproxyPage(results, versionOf(checkout));
+process.exit(results.length > 0 ? 0 : 1);

@@ -1,13 +1,15 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** How long one file of the suite may take, for VTest and for all. */
-const TEST_SECONDS = 30;
-const FILE_SECONDS = 45;
+const TEST_SECONDS = 20;
+const FILE_SECONDS = 30;
 const OUTPUT_BYTES = String(2 ** 21);
 /** The exit code of VTest for a test that the suite leaves out. */
 const SKIPPED = 77;
+
+const LATE = /timeout|PID file check|could not get frame header|too long/;
 
 /** What one file of the suite came to. */
 export interface FileResult {
@@ -46,6 +48,12 @@ export async function runSuite(
       }
     };
     await Promise.all(Array.from({ length: atOnce }, lane));
+    // On a busy machine a gateway may start too late for its client: such files run again, one after the other.
+    for (const late of results.filter(({ outcome, said }) => outcome !== "passed" && LATE.test(said))) {
+      const again = await runFile(copy, late.file, { folder, binary, vtest });
+      results[results.indexOf(late)] = again;
+      onFile(again);
+    }
     return results.toSorted((a, b) => (a.file < b.file ? -1 : 1));
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -57,8 +65,7 @@ async function runFile(
   file: string,
   { folder, binary, vtest }: { readonly folder: string; readonly binary: string; readonly vtest: string },
 ): Promise<FileResult> {
-  const own = join(folder, file.replaceAll("/", "-"));
-  mkdirSync(own);
+  const own = mkdtempSync(join(folder, `${file.replaceAll("/", "-")}-`));
   const notes = join(own, "notes");
   writeFileSync(notes, "");
   const child = Bun.spawn(

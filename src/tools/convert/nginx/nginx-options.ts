@@ -138,8 +138,14 @@ export function responseHeaders(scope: Scope, rule: Rule): void {
   const set: Keys = {};
   const replaced: Keys = {};
   const removed: string[] = [];
+  const isRefusal = hasType(rule.keys, "respond") && Number(rule.keys.status ?? 200) >= 400;
   for (const one of scope.inherited("add_header")) {
-    const [name = "", value = ""] = one.args;
+    const [name = "", value = "", always] = one.args;
+    // Without the word, nginx adds it to none of these.
+    if (isRefusal && always === undefined) {
+      scope.ledger.standard(one);
+      continue;
+    }
     const template = nginxTemplate(value);
     if (template !== null && /^(etag|last-modified)$/i.test(name)) {
       // There is one of them.

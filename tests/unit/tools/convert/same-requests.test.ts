@@ -1,0 +1,81 @@
+// What generated sites of nginx, Caddy and HAProxy did otherwise behind edge convert: the origin gets the same path, and clients the same fields,
+// or a note says so. tests/conformance/converted-sites.test.ts compares them with the originals.
+import { expect, test } from "bun:test";
+import { parse } from "yaml";
+import type { Product } from "../../../../src/tools/convert/convert.ts";
+import { convert } from "../../../harness/conversions.ts";
+import type { Settings } from "../../../harness/gateway.ts";
+
+/** The routes of a text, and the table of what is noted. */
+function converted(product: Product, text: string): { readonly routes: readonly Settings[]; readonly notes: string } {
+  const names = { nginx: "nginx.conf", caddy: "Caddyfile", haproxy: "haproxy.cfg", traefik: "traefik.yaml" } as const;
+  const { code, routes, err } = convert(product, names[product], text);
+  expect({ code, err: code === 0 ? "" : err }).toEqual({ code: 0, err: "" });
+  return { routes: (parse(routes) as { routes: Settings[] }).routes, notes: routes.slice(routes.indexOf("# | place")) };
+}
+
+const haproxy = (rules: string): string =>
+  `defaults\n  mode http\nfrontend f\n  bind :80\n  default_backend b\nbackend b\n${rules}\n  server s h:1\n`;
+
+test("a part of a route with an expression in its rewrite takes nothing off other paths", () => {
+  const { routes } = converted(
+    "caddy",
+    "http://h.test {\n\t@post method POST\n\t@others not path /pub/*\n\thandle @post {\n\t\turi strip_prefix /a\n\t\treverse_proxy h:1\n\t}\n\trequest_header @others X-Set value\n\treverse_proxy h:1\n}\n",
+  );
+  const parts = routes.filter(({ prefix, rewrite }) => prefix === "/pub" && rewrite !== undefined);
+  expect(parts.length).toBeGreaterThan(0);
+  for (const part of parts) expect(part).toMatchObject({ strip_prefix: false });
+});
+
+test("Caddy's rewrite within handle_path sees what is left of the path", () => {
+  const { routes } = converted(
+    "caddy",
+    "http://h.test {\n\thandle_path /a/* {\n\t\trewrite * /v2{uri}\n\t\treverse_proxy h:1\n\t}\n}\n",
+  );
+  expect(routes[0]).toMatchObject({ prefix: "/a", rewrite: { regex: "^/a/?(.*)$", to: "/v2/{match.1}" } });
+});
+
+test.each([
+  ["\thandle_path /a/* {\n\t\tredir https://other.test{uri} 301\n\t}\n", "redir https://other.test{uri} 301"],
+  ["\t@m not path /pub/*\n\trespond @m 404\n\thandle {\n\t\treverse_proxy h:1\n\t}\n", "respond @m 404"],
+  ["\troot * /srv\n\thandle /b {\n\t\tfile_server\n\t}\n\treverse_proxy h:1\n", "file_server"],
+])("Caddy: %j is noted", (body, directive) => {
+  expect(converted("caddy", `http://h.test {\n${body}}\n`).notes).toContain(`| ${directive} |`);
+});
+
+test("HAProxy: a second change of the path closes the route, unless nothing of the first is left", () => {
+  const twice = converted(
+    "haproxy",
+    haproxy("  http-request replace-path ^/a/(.*) /b/\\1\n  http-request set-path /c%[path]"),
+  );
+  expect(twice.routes.at(-1)).toMatchObject({ type: "respond", status: 503 });
+  expect(twice.notes).toContain("| http-request set-path /c%[path] |");
+  const whole = converted(
+    "haproxy",
+    haproxy("  http-request replace-path ^/a/(.*) /b/\\1\n  http-request set-path /c"),
+  );
+  expect(whole.routes.at(-1)).toMatchObject({ type: "upstream", rewrite: { path: "/c" } });
+});
+
+test("nginx: locations that never take index.html leave the pages of folders open", () => {
+  for (const location of ["^~ /b", "~ ^/a(.*)$", "~* ^/(a|pub)/b"]) {
+    const { routes } = converted(
+      "nginx",
+      `http { server { listen 80; root /srv; location ${location} { proxy_pass http://h:1; } } }`,
+    );
+    expect({ location, closed: routes.filter(({ regex }) => regex === "/$") }).toEqual({ location, closed: [] });
+  }
+  const { routes } = converted("nginx", "http { server { root /srv; location ^~ /in { proxy_pass http://h:1; } } }");
+  expect(routes.filter(({ regex }) => regex === "/$")).toHaveLength(1);
+});
+
+test("nginx: add_header counts for a redirect of an expression, and not for refusals without always", () => {
+  const { routes } = converted(
+    "nginx",
+    "http { server { listen 80; add_header X-A b; location ~ [.]php$ { return 301 https://h.test/; } location /no { return 403; } } }",
+  );
+  expect(routes.find(({ type }) => type === "redirect")).toMatchObject({
+    headers: { response: { add: { "X-A": "b" } } },
+  });
+  expect(routes.filter(({ status, headers }) => status === 403 && headers !== undefined)).toEqual([]);
+});
