@@ -8,7 +8,7 @@ import { sitesFile, type Written } from "./converted-sites.ts";
 import { isInstalled, startBeside } from "./refusal-run.ts";
 
 /** Sites of one file, and files of each product: in the long lane others each time. */
-const SITES = IS_LONG ? 30 : 12;
+const SITES = IS_LONG ? 30 : 6;
 const FILES = IS_LONG ? Number(process.env.EDGE_TEST_ROUNDS ?? 10) : 1;
 const SEED = Number(process.env.EDGE_SITES_SEED ?? (IS_LONG ? Date.now() % 1_000_000 : 1));
 const LIMIT_MS = 300_000;

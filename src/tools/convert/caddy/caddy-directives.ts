@@ -9,16 +9,25 @@ import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { type PathRule, ROOT } from "../path-rule.ts";
-import { closed, durationSetting, hasType, isPartial, type Rule, responseBy, ruleOf } from "../plan.ts";
+import { closed, hasType, isPartial, type Rule, responseBy, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { endsRequest, goesOn } from "./caddy-ends.ts";
-import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
+import {
+  changedFields,
+  filesOf,
+  hiddenPaths,
+  isPlainTry,
+  isUnknownHandler,
+  mayHideFiles,
+  ofOwnFields,
+  takenOut,
+} from "./caddy-guards.ts";
 import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { MODIFIERS } from "./caddy-modifiers.ts";
 import { isLostImport } from "./caddy-parser.ts";
 import { proxyKeys, takesOff } from "./caddy-proxy.ts";
 import { scriptKeys } from "./caddy-scripts.ts";
-import { caddyTemplate, goDuration } from "./caddy-values.ts";
+import { caddyTemplate, groups } from "./caddy-values.ts";
 
 /** Where directives count. */
 interface Context {
@@ -30,6 +39,8 @@ interface Context {
   readonly stripped: string;
   /** Whether that part is there in some requests alone. */
   readonly isMaybeStripped: boolean;
+  /** Fields that have been changed by now. */
+  readonly changed: readonly string[];
   /** `root`, with the paths for which it counts. */
   readonly root: string;
   /** The files of the configuration, which are never sent. */
@@ -57,6 +68,7 @@ export function rulesOf(site: Statement, { ledger, clients, file, order }: SiteF
     condition: EVERYTHING,
     stripped: "",
     isMaybeStripped: false,
+    changed: [],
     root: "",
     ownFiles: filesOf(statements, file),
     order,
@@ -85,6 +97,7 @@ function convertBlock(
   const context = {
     ...outer,
     matchers: new Matchers(statements, outer.matchers, outer.matchers.facts),
+    changed: [...outer.changed, ...changedFields(statements)],
     root: root?.args.at(-1) ?? outer.root,
   };
   for (const one of statements) if (one.name === "import" && !isLostImport(one)) ledger.carry(one);
@@ -236,11 +249,6 @@ function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Mat
   return "fault" in matcher ? { ...matcher, wider: matcher.wider.flatMap(moved) } : matcher.flatMap(moved);
 }
 
-/** `$1` and `${1}` as groups of an expression. */
-function groups(text: string): string {
-  return text.replace(/\$\{?(\d)\}?/g, "{match.$1}");
-}
-
 /** Directives in the order in which Caddy runs them: by name, then by how much their path says. */
 function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Context): Statement[] {
   const rank = (one: Statement): number => order.indexOf(one.name === "handle_path" ? "handle" : one.name);
@@ -290,8 +298,10 @@ const OPEN_TARGETS = "its targets, or its changes of responses, have no counterp
 const BY_REGEX = "routes go by paths, not by expressions";
 
 /** The matcher of a directive, as it compares the client's own path. */
-function matcherOf({ name, args }: Statement, context: Context): FoundMatcher | null {
-  const found = context.matchers.of(args[0]);
+function matcherOf(statement: Statement, context: Context): FoundMatcher | null {
+  const { name, args } = statement;
+  const own = context.matchers.of(args[0]);
+  const found = own !== null && endsRequest(statement, context) ? ofOwnFields(own, context.changed) : own;
   // Redirects come before all changes of the path.
   const at = name === "redir" && context.isMaybeStripped ? { ...context, stripped: "" } : context;
   return found === null ? null : { ...found, matcher: placedIn(found.matcher, at) };
@@ -682,10 +692,4 @@ function refusalOf(statement: Statement, context: Context): Modifier[] | null {
     );
   const status = Number(statement.args.find((word) => /^[45]\d\d$/.test(word)) ?? 403);
   return refusal(statement, conditions, { status });
-}
-
-/** For `timeouts` of the global options. */
-export function timeText(text: string): string | null {
-  const ms = goDuration(text);
-  return ms === null || ms === 0 ? null : durationSetting(ms);
 }

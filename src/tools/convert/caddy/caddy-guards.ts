@@ -1,7 +1,11 @@
 import { dirname, isAbsolute, normalize, relative, resolve } from "node:path";
+import type { Condition } from "../condition.ts";
+import { EFFORT } from "../effort.ts";
 import { escapedRegex } from "../expression.ts";
+import type { Keys } from "../keys.ts";
 import type { Rule } from "../plan.ts";
 import { filePath, type Statement } from "../statement.ts";
+import type { FoundMatcher } from "./caddy-matchers.ts";
 import { isLostImport } from "./caddy-parser.ts";
 
 /** Directives that decide nothing about who may come in, nor which file or path is meant: noted where they are left out. */
@@ -155,4 +159,34 @@ export function filesOf(statements: readonly Statement[], main: string): string[
 /** A rule that takes the paths of an expression from another one, with its status. */
 export function takenOut(rule: Rule, regex: string, status: number): Rule {
   return { ...rule, keys: { type: "respond", status, regex }, scopes: [] };
+}
+
+/** Fields, in lower case, that `request_header` changes before the directives of a block that end requests compare them; some end with `*`. */
+export function changedFields(statements: readonly Statement[]): string[] {
+  EFFORT.take(statements.length);
+  return statements
+    .filter(({ name }) => name === "request_header")
+    .flatMap(({ args, block }) => [
+      ...(/^[@/*]/.test(args[0] ?? "") ? args.slice(1, 2) : args.slice(0, 1)),
+      ...(block ?? []).map(({ name }) => name),
+    ])
+    .map((field) =>
+      field
+        .replace(/^[+?>-]/, "")
+        .replace(/:$/, "")
+        .toLowerCase(),
+    );
+}
+
+/** A matcher that compares no field which has been changed before: a route compares the client's own. */
+export function ofOwnFields(found: FoundMatcher, changed: readonly string[]): FoundMatcher {
+  const isChanged = (name: string): boolean =>
+    changed.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : one === name));
+  const asks = ({ match, notAny }: Condition): boolean =>
+    Object.keys((match.header as Keys | undefined) ?? {}).some((name) => isChanged(name.toLowerCase())) ||
+    notAny.some(asks);
+  const { matcher } = found;
+  if (changed.length === 0 || "fault" in matcher || !matcher.some(asks)) return found;
+  const wider = matcher.map(({ match: { header, ...match }, ...one }) => ({ ...one, match, notAny: [] }));
+  return { ...found, matcher: { fault: "request_header changes a field before this matcher compares it", wider } };
 }

@@ -1,4 +1,5 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
+import { durationSetting } from "../plan.ts";
 
 /** Milliseconds of a duration of Go, such as `1m30s`, or with days; null if it is none. */
 export function goDuration(text: string): number | null {
@@ -86,3 +87,14 @@ export const PRIVATE_RANGES: readonly string[] = [
   "fd00::/8",
   "::1",
 ];
+
+/** For `timeouts` of the global options. */
+export function timeText(text: string): string | null {
+  const ms = goDuration(text);
+  return ms === null || ms === 0 ? null : durationSetting(ms);
+}
+
+/** `$1` and `${1}` as groups of an expression. */
+export function groups(text: string): string {
+  return text.replace(/\$\{?(\d)\}?/g, "{match.$1}");
+}

@@ -5,13 +5,13 @@ import { type Keys, sectionAt } from "../keys.ts";
 import { closed, hasType, Plan, type Rule } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
-import { rulesOf, timeText } from "./caddy-directives.ts";
+import { rulesOf } from "./caddy-directives.ts";
 import { ORDER } from "./caddy-ends.ts";
 import { listedSites } from "./caddy-listeners.ts";
 import type { ClientFacts } from "./caddy-matchers.ts";
 import type { Caddyfile } from "./caddy-parser.ts";
 import { type Address, boundTo, type CaddyBlock, portsOf, siteAddress, siteLeads, sitesOf } from "./caddy-sites.ts";
-import { PRIVATE_RANGES } from "./caddy-values.ts";
+import { PRIVATE_RANGES, timeText } from "./caddy-values.ts";
 
 /** Makes rules and settings of a Caddyfile. docs/migrate.md#caddy */
 export function convertCaddyfile({ file, options, sites, others }: Caddyfile): Plan {

@@ -43,6 +43,18 @@ test.each([
   expect(converted("caddy", `http://h.test {\n${body}}\n`).notes).toContain(`| ${directive} |`);
 });
 
+test.each(["-X-Admin", "X-Admin no", "-X-*", "@post +X-Admin 1"])(
+  "Caddy: a matcher of a field that request_header %s changes before opens nothing",
+  (change) => {
+    const { routes, notes } = converted(
+      "caddy",
+      `http://h.test {\n\t@post method POST\n\t@admin header X-Admin 1\n\trequest_header ${change}\n\thandle @admin {\n\t\treverse_proxy admin:1\n\t}\n\treverse_proxy h:1\n}\n`,
+    );
+    expect(JSON.stringify(routes)).not.toContain("admin:1");
+    expect(notes).toContain("| handle @admin |");
+  },
+);
+
 test("HAProxy: a second change of the path closes the route, unless nothing of the first is left", () => {
   const twice = converted(
     "haproxy",
