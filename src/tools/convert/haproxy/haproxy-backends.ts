@@ -29,7 +29,7 @@ export class HaproxySection {
   }
 }
 
-/** The `defaults` of a file: a section has those that it names with `from`, or else the last before it. */
+/** The `defaults` of a file: a section names its own with `from`, or has the last before it. */
 export class Defaults {
   private readonly named = new Map<string, Statement>();
   private last: Statement | null = null;
