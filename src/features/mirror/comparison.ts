@@ -35,7 +35,7 @@ export class Comparison {
   private first: { readonly digest: ResponseDigest; readonly isMirrors: boolean } | null = null;
   private readonly differs: (difference: MirrorDifference) => void;
 
-  /** @param differs is told where the two are not the same */
+  /** @param differs gets the difference, if there is one */
   constructor(differs: (difference: MirrorDifference) => void) {
     this.differs = differs;
   }

@@ -362,6 +362,7 @@ function checkHedge(values: Values<typeof rows>, targets: readonly TargetConfig[
   const at = [...path, "hedge"];
   for (const other of ["mirror", "canary", "fastcgi"] as const)
     if (values[other] !== null) log.fault(at, `does not go with ${other}: remove one`, true);
+  if (values.mirrors.length > 0) log.fault(at, "does not go with mirrors: remove one", true);
   const script = targets.find(({ scheme }) => applicationScheme(scheme) !== null);
   if (script !== undefined) log.fault(at, `needs targets of HTTP: remove it, or ${script.url}`, true);
   else if (targets.length === 1 && !values.target.startsWith("srv+"))

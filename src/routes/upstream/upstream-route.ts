@@ -44,7 +44,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     doc: "upstream servers; WebSockets and other upgrades need no setting",
     prefix: { example: "/api", doc: 'removed: /api/users is sent as /users. Or "path:", exactly this path' },
     host: { example: ["api.example.com"] },
-    unlisted: ["target", "mirrors"],
+    unlisted: ["target", "mirrors", "hedge"],
     hasOptions: true,
   },
   explain,

@@ -172,6 +172,7 @@ describe("the reference of routes.yaml", () => {
       ...who,
       ".target",
       ".mirrors",
+      ".hedge",
       ".rewrite.path",
       ".rewrite_location.enabled",
     ]);
