@@ -5,7 +5,7 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { AllowedOrigins, isPageOrigin } from "./allowed-origins.ts";
 import type { CorsConfig } from "./settings.ts";
 
-/** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
+/** Permissions of `server.cors`, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {
   /** For all origins, where all are allowed in the same words. */
   private readonly forAny: ExtraFields | null;

@@ -6,7 +6,7 @@ import type { TargetChoice } from "../../message/target.ts";
 export const MIRROR_FAILURES = 5;
 export const MIRROR_REST_MS = 10_000;
 
-/** What a mirror asks its worker for. */
+/** The worker, as a mirror sees it. */
 interface MirrorPorts {
   /** Is told of every request that goes there. */
   readonly onSent: () => void;

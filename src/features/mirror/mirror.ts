@@ -15,7 +15,7 @@ export const MAX_MIRRORED_BODY_BYTES = 65_536;
 /** Requests of a worker that are copied, or under way to a mirror, at a time. */
 const MAX_MIRRORED_REQUESTS = 256;
 
-/** What a route says of its mirror. */
+/** A mirror, as its route describes it. */
 export interface MirrorSettings {
   /** The route's label. */
   readonly route: string;
@@ -119,7 +119,7 @@ export class Mirror {
     listener.onMirrorDiffers(this.settings, requestId, difference);
   }
 
-  /** What is to be sent of a request, without its body: as it goes to its target now, under the same id. */
+  /** A copy of a request, without its body: as it goes to its target now, under the same id. */
   copyOf(ex: Exchange): Exchange {
     const copy = unattendedCopy(ex, this.services.idle);
     ex.response.requestIdLine.copy(copy.response.requestIdLine, 0, 0, ex.response.requestIdEnd);

@@ -11,7 +11,7 @@ interface Where {
   readonly regex?: string;
 }
 
-/** What filters make of a route. */
+/** Filters, as keys of a route. */
 export interface FilterKeys {
   /** Keys of an upstream route. */
   keys(where: Where): Keys;
