@@ -5,7 +5,7 @@ import { makeCertificate } from "../harness/certificate.ts";
 import { sha256 } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
-import { H2Client, head } from "../harness/h2-client.ts";
+import { H2Client, head, Type } from "../harness/h2-client.ts";
 import { H2Origin, type H2OriginStream, MAX_STREAMS } from "../harness/h2-origin.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { chunked, request } from "../harness/raw-client.ts";
@@ -35,6 +35,39 @@ const BODY = Buffer.alloc(40_000, "0123456789abcdef");
 const wholeBodies = (): string[] =>
   origin.streams.filter(({ isEnded }) => isEnded).map(({ body }) => sha256(Buffer.concat(body)));
 const echoed = (stream: H2OriginStream): void => stream.answer(sha256(Buffer.concat(stream.body)));
+
+describe("where bodies stream, none waits to be whole for a second attempt", () => {
+  const LENGTH = ["content-length", "10"] as const;
+  test.each(["GET", "PUT", "POST"])("%s with a length", async (method) => {
+    const path = `/length-${method}`;
+    plain.on(path, async (call) => {
+      call.reply("200 OK", [], Buffer.from((await call.body()).bytes));
+    });
+    const arrived = (count: number) => plain.until("the head", () => plain.requestsFor(path)[count - 1]);
+    const one = await gateway.connect();
+    one.send(request(`${method} /streamed${path}`, ["Content-Length: 10"]));
+    expect((await arrived(1)).fields.all("content-length")).toEqual(["10"]);
+    one.send("0123456789");
+    expect((await one.reply()).text).toBe("0123456789");
+    one.close();
+    const two = await H2Client.connect(gateway.port);
+    const whole = two.headers(head(method, `/streamed${path}`, [LENGTH]), false);
+    await arrived(2);
+    two.data(whole, "01234");
+    two.data(whole, "56789", true);
+    expect((await two.reply(whole)).text).toBe("0123456789");
+    // A client that leaves midway costs the origin's connection: no later request is read as the rest of the body.
+    const cut = two.headers(head(method, `/streamed${path}`, [LENGTH]), false);
+    const { connection } = await arrived(3);
+    two.data(cut, "01234");
+    two.frame(Type.reset, 0, cut, Buffer.of(0, 0, 0, 8));
+    await plain.until("its end", () => (plain.connections[connection]!.ending !== "open" ? true : undefined));
+    const next = two.headers(head("GET", "/streamed/none"));
+    expect((await two.reply(next)).status).toBe(404);
+    expect(plain.requestsFor("/none").at(-1)!.connection).not.toBe(connection);
+    two.close();
+  });
+});
 
 describe("a body that has begun to flow is not sent again without its beginning", () => {
   const TURNED_AWAY: readonly (readonly [string, (stream: H2OriginStream) => void])[] = [

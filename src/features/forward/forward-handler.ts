@@ -50,6 +50,8 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly backoffMs: number;
   /** Whether a target speaks HTTP/2, and may so turn a request away untouched after its body, whatever the method. */
   readonly canBeRefused: boolean;
+  /** Whether bodies go on as they come, whatever their framing: none waits to be whole for a second attempt. */
+  readonly streamsBodies: boolean;
   /** Statuses of responses that are failures of their target; null if there are none. */
   readonly failureStatuses: ReadonlySet<number> | null;
   /** The route's `headers`; null where it has none. */
@@ -199,7 +201,13 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   /** Whether the body is small enough, and method or origin such, that a second attempt would be allowed and possible. */
   private keepsBody({ request }: Exchange): boolean {
     const { contentLength } = request;
-    if (contentLength === 0 || contentLength > MAX_REPLAY_BYTES || request.framing !== Framing.Length) return false;
+    if (
+      this.settings.streamsBodies ||
+      contentLength === 0 ||
+      contentLength > MAX_REPLAY_BYTES ||
+      request.framing !== Framing.Length
+    )
+      return false;
     const isWorthIt = this.settings.canBeRefused || isIdempotent(request.method);
     return this.settings.retryAttempts > 0 && isWorthIt;
   }

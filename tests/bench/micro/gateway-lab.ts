@@ -277,6 +277,7 @@ const FORWARD = {
   retryStatuses: null,
   backoffMs: 0,
   canBeRefused: false,
+  streamsBodies: false,
   failureStatuses: null,
   requestEdits: null,
   signer: null,

@@ -101,6 +101,7 @@ const FORWARD: ForwardSettings = {
   retryStatuses: null,
   backoffMs: 0,
   canBeRefused: false,
+  streamsBodies: false,
   failureStatuses: null,
   requestEdits: null,
   signer: null,
