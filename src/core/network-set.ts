@@ -45,6 +45,22 @@ export class NetworkSet {
   }
 }
 
+/** Values by networks: of those in which an address lies, the narrowest one's. */
+export class NetworkTable<T> {
+  private readonly rows: readonly (readonly [Network, T])[];
+
+  constructor(rows: readonly (readonly [Network, T])[]) {
+    this.rows = rows.toSorted(([a], [b]) => b.bits - a.bits);
+  }
+
+  /** @param address as for `NetworkSet.has` @returns undefined if the address lies in none */
+  find(address: string): T | undefined {
+    if (this.rows.length === 0 || !parseAddress(address, parsed)) return undefined;
+    const isMapped = isMappedV4(parsed);
+    return this.rows.find(([network]) => isV4(network) === isMapped && contains(network, parsed))?.[1];
+  }
+}
+
 function contains(network: Network, address: Uint8Array): boolean {
   const whole = network.bits >> 3;
   for (let i = 0; i < whole; i++) {

@@ -103,6 +103,7 @@ function handshakeHandler(
       const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity, socket);
       peer.demand = opening.demand;
       peer.tlsGroup = opening.group;
+      peer.serverName = opening.serverName;
       if (ctx.settings.keepsHello) peer.hello = opening.helloBytes;
       const stream = opening.serverName === "" ? null : passed()?.forward(ctx, socket, peer, opening.serverName, true);
       if (stream !== null && stream !== undefined) {

@@ -59,6 +59,8 @@ interface AddressSource {
 interface TlsVersionSource {
   /** Such as `TLSv1.3`. */
   getTLSVersion(): string;
+  /** Whether the client resumed a session; absent over QUIC, which does not tell. */
+  isSessionReused?(): boolean;
 }
 
 /** Who is at the other end of a client connection; one object a connection. */
@@ -77,6 +79,8 @@ export class ClientPeer {
   /** The lines that tell an origin who the client is; null until `makeForwardLines` has made them. */
   forwardLines: Buffer | null = null;
 
+  /** The name that its handshake asked for; "" without one, and over QUIC. */
+  serverName = "";
   /** By which listener it came. */
   listener: ClientListener = NO_LISTENER;
   /** The demand of its handshake; see `clientDemand`. */
@@ -94,8 +98,10 @@ export class ClientPeer {
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
   scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
 
-  private readonly told: string;
+  /** The address that a PROXY header told, UNKNOWN_CLIENT where it names no client; "" if there was none. */
+  readonly toldAddress: string;
   private found: string;
+  private ownNumber = 0;
   /** Who is to be asked for the TCP peer; null when it is known. */
   private source: AddressSource | null;
   private readonly secured: TlsVersionSource | null;
@@ -116,7 +122,7 @@ export class ClientPeer {
   ) {
     this.source = typeof from === "string" ? null : from;
     this.found = typeof from === "string" ? unmapped(from) : "";
-    this.told = unmapped(toldAddress);
+    this.toldAddress = unmapped(toldAddress);
     this.tls = tls;
     this.localPort = localPort;
     this.identity = identity;
@@ -126,6 +132,17 @@ export class ClientPeer {
   /** The version of TLS that the client speaks, such as `TLSv1.3`; "" in clear text. */
   get tlsVersion(): string {
     return this.secured === null ? "" : this.secured.getTLSVersion();
+  }
+
+  /** Whether its handshake resumed a session; null in clear text, and if that is unknown. */
+  get isResumed(): boolean | null {
+    return this.secured?.isSessionReused?.() ?? null;
+  }
+
+  /** A number of the connection, its own in this worker; given when it is first asked for. */
+  get number(): number {
+    if (this.ownNumber === 0) this.ownNumber = ++lastNumber;
+    return this.ownNumber;
   }
 
   /**
@@ -145,7 +162,7 @@ export class ClientPeer {
    * are written as IPv4.
    */
   get address(): string {
-    return this.told === "" ? this.socketAddress : this.told;
+    return this.toldAddress === "" ? this.socketAddress : this.toldAddress;
   }
 
   /**
@@ -178,6 +195,8 @@ export class ClientPeer {
     return this.address === this.socketAddress;
   }
 }
+
+let lastNumber = 0;
 
 /** Whether an address is that of this machine. */
 export function isLoopback(address: string): boolean {

@@ -7,6 +7,7 @@ import { stringify } from "yaml";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, startGateway } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { json } from "../harness/raw-client.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -16,6 +17,18 @@ const routes = (backends: string) => ({
   maps: {
     tenant: { of: "{host}", file: "./tenants.csv", values: { "own.test": "fr\u00e4nk" }, default: "nobody" },
     backend: { of: "{map.tenant}", file: backends, default: first.url },
+    site: {
+      of: "{query.key}",
+      any_case: true,
+      values: { EXACT: "own" },
+      networks: { "10.0.0.0/8": "wide", "10.1.0.0/16": "narrow", "2001:db8::/32": "six" },
+      expressions: [
+        { regex: "^www\\.", value: "www" },
+        { regex: "(?i)^WWW", value: "second" },
+        { regex: "^own=", value: "{query.own} {{x}} of {map.tenant}" },
+      ],
+      default: "none",
+    },
     www: { of: "{host}", values: { "old.test": "www.new.test" } },
   },
   routes: [
@@ -26,6 +39,20 @@ const routes = (backends: string) => ({
       headers: { request: { set: { "X-Tenant": "{map.tenant}" } } },
     },
     { type: "redirect", path: "/moved", to: "https://{map.www}{uri}" },
+    {
+      type: "upstream",
+      prefix: "/seen",
+      target: first.url,
+      headers: {
+        response: {
+          set: {
+            "X-Seen": "{upstream}|{response.header.X-Own}|{response.cookie.b}|{protocol}",
+            "X-Port": "{client_port}",
+          },
+        },
+      },
+    },
+    { type: "respond", path: "/site", body: "<{map.site}>" },
     { type: "respond", path: "/who", body: "<{map.tenant}|{{map.none}}>" },
   ],
 });
@@ -45,6 +72,37 @@ const put = (name: string, text: string) => {
   writeFileSync(join(gateway.folder, "next"), text);
   renameSync(join(gateway.folder, "next"), join(gateway.folder, name));
 };
+
+test("a map looks at values, then networks, then expressions", async () => {
+  const rows = [
+    ["exact", "own"],
+    ["10.1.2.3", "narrow"],
+    ["10.2.2.3", "wide"],
+    ["%3A%3Affff:10.1.2.3", "narrow"],
+    ["2001:db8::1", "six"],
+    ["11.1.1.1", "none"],
+    ["www.a", "www"],
+    ["Www", "second"],
+    ["", "none"],
+    ["w".repeat(4000), "second"],
+    ["own=&own=mine", "mine {x} of alpha"],
+  ];
+  for (const [key, value] of rows) expect((await ask(`/site?key=${key}`, "a.test")).text).toBe(`<${value}>`);
+});
+
+test("fields of a response speak of it, of its target and of the connection", async () => {
+  first.on("/own", (call) =>
+    call.reply("200 OK", ["X-Own: one", "X-Own: two", "Set-Cookie: a=1", "Set-Cookie: b=x=y; Path=/"]),
+  );
+  const target = first.url.slice("http://".length);
+  const { fields } = await ask("/seen/own", "a.test");
+  expect(fields.get("x-seen")).toBe(`${target}|one, two|x=y|HTTP/1.1`);
+  expect(Number(fields.get("x-port"))).toBeGreaterThan(1023);
+  const http2 = await H2Client.connect(gateway.port);
+  const id = http2.headers(head("GET", "/seen/own"));
+  expect((await http2.reply(id)).fields.get("x-seen")).toBe(`${target}|one, two|x=y|HTTP/2.0`);
+  http2.close();
+});
 
 describe("a map", () => {
   test("gives a value in every text", async () => {
@@ -111,6 +169,21 @@ describe("edge check", () => {
       /^1 .*unknown placeholder \{map\.none\}/s,
     );
     expect(await check({ a: { of: "{host}" } })).toMatch(/^1 .*maps\.a: needs values or file/s);
+    expect(await check({ a: { of: "{host}", networks: { "10.0.0.1/8": "x" } } })).toMatch(
+      /^1 .*maps\.a\.networks\."10\.0\.0\.1\/8": the address has bits/s,
+    );
+    expect(await check({ a: { of: "{host}", expressions: [{ regex: "(a)\\1", value: "x" }] } })).toMatch(
+      /^1 .*expected an expression that takes linear time/s,
+    );
+    const open = { a: { of: "{host}", values, default: "{host}" } };
+    expect(await check(open, { type: "redirect", prefix: "/", to: "https://x.{map.a}/" })).toMatch(
+      /^1 .*routes\[0\]\.to: values of \{map\.a\} have placeholders/s,
+    );
+    expect(await check({ a: { of: "{host}", values: { x: "{map.b}" } }, b: { of: "{map.a}", values } })).toMatch(
+      /^1 .*leads round: a → b → a/s,
+    );
+    const many = Array.from({ length: 101 }, (_, i) => ({ regex: `^${i}$`, value: "x" }));
+    expect(await check({ a: { of: "{host}", expressions: many } })).toMatch(/^1 .*has more than 100: use values/s);
     expect(await check({ b: { of: "{host}", values } }, upstream)).toMatch(/^1 .*\{map\.b\} needs a default/s);
     expect(await check({ b: { of: "{host}", values: { x: "ftp://a" }, default: "http://a" } }, upstream)).toMatch(
       /^1 .*a value \(of "x"\) that is no target/s,

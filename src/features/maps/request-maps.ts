@@ -1,17 +1,25 @@
 import { utf8AsLatin1 } from "../../core/bytes.ts";
+import { NetworkTable } from "../../core/network-set.ts";
 import type { TextTable } from "../../memory/text-table.ts";
 import type { Exchange, MapValues } from "../../message/exchange.ts";
+import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { Template, templateOf } from "../../proto/template/template.ts";
 import type { MapConfig } from "./settings.ts";
 
 /** A map as a worker asks it. */
 interface ReadyMap {
   readonly of: Template;
-  readonly values: ReadonlyMap<string, string>;
+  readonly values: ReadonlyMap<string, MapValue>;
   /** The lines of the file, which another one may replace at any time; null without a file. */
   readonly file: { readonly table: TextTable } | null;
-  readonly whenNone: string;
+  readonly isAnyCase: boolean;
+  readonly networks: NetworkTable<MapValue>;
+  readonly expressions: readonly (readonly [Expression, MapValue])[];
+  readonly whenNone: MapValue;
 }
+
+/** A text, or one that a request says a part of. */
+type MapValue = string | Template;
 
 /** The maps of a configuration. docs/routing.md#maps */
 export class RequestMaps implements MapValues {
@@ -20,13 +28,18 @@ export class RequestMaps implements MapValues {
   /** @param fileOf gives the lines of a file as they are now */
   constructor(configs: readonly MapConfig[], fileOf: (file: string) => { readonly table: TextTable }) {
     this.maps = new Map(
-      configs.map(({ name, of, values, file, default: whenNone }) => [
+      configs.map(({ name, of, values, file, anyCase, networks, expressions, default: whenNone }) => [
         name,
         {
           of: inBytes(templateOf(of)),
-          values: new Map(values.map(([key, value]) => [utf8AsLatin1(key), utf8AsLatin1(value)])),
+          values: new Map(
+            values.map(([key, value]) => [utf8AsLatin1(anyCase ? inLowerCase(key) : key), readyValue(value)]),
+          ),
           file: file === "" ? null : fileOf(file),
-          whenNone: utf8AsLatin1(whenNone),
+          isAnyCase: anyCase,
+          networks: new NetworkTable(networks.map(([network, value]) => [network, readyValue(value)])),
+          expressions: expressions.map(({ regex, value }) => [new LateExpression(regex), readyValue(value)]),
+          whenNone: readyValue(whenNone),
         },
       ]),
     );
@@ -35,15 +48,37 @@ export class RequestMaps implements MapValues {
   valueOf(name: string, ex: Exchange): string {
     const map = this.maps.get(name);
     if (map === undefined) return "";
-    const key = map.of.render(ex, "header");
+    const value = this.find(map, map.of.render(ex, "header"));
+    return typeof value === "string" ? value : value.render(ex, "header");
+  }
+
+  private find(map: ReadyMap, found: string): MapValue {
+    const key = map.isAnyCase ? inLowerCase(found) : found;
     const own = map.values.get(key);
     if (own !== undefined) return own;
     const table = map.file?.table;
     const number = table?.find(key) ?? -1;
-    return table === undefined || number < 0 ? map.whenNone : table.valueOf(number);
+    if (table !== undefined && number >= 0) return table.valueOf(number);
+    const near = map.networks.find(found);
+    if (near !== undefined) return near;
+    for (let i = 0; i < map.expressions.length; i++) {
+      const [expression, value] = map.expressions[i]!;
+      if (expression.test(found)) return value;
+    }
+    return map.whenNone;
   }
+}
+
+function readyValue(text: string): MapValue {
+  const template = inBytes(templateOf(text));
+  return template.isLiteral ? template.literals[0]! : template;
 }
 
 function inBytes({ literals, uses }: Template): Template {
   return new Template(literals.map(utf8AsLatin1), uses);
+}
+
+/** Letters beyond ASCII are bytes of UTF-8 here. */
+function inLowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

@@ -1,9 +1,12 @@
-import { sliceText } from "../../core/bytes.ts";
+import { latin1, sliceText } from "../../core/bytes.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
 import { SentField } from "../h1/sent-fields.ts";
 import { CookieValues } from "../semantics/cookie-values.ts";
+import { SetCookie } from "../semantics/set-cookie.ts";
 import { offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
 import { decodeOnce } from "../target/percent-decoding.ts";
 import { queryWithMark, sentPath } from "../target/routed-path.ts";
@@ -57,6 +60,20 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("rest", "the path after the route's prefix; it begins with `/`", "path", restOf),
   plain("tail", "what follows the route's prefix: nothing, or a path that begins with `/`", "path", tailOf),
   plain("client_ip", "the client's address, as the access log has it", "host", (ex) => ex.clientIp),
+  plain("client_port", "the port that the client's connection comes from; empty if unknown", "word", clientPortOf),
+  plain("proxy_protocol.address", "the address that a PROXY header told; empty without one", "host", ({ client }) =>
+    client.toldAddress === UNKNOWN_CLIENT ? "" : client.toldAddress,
+  ),
+  plain("proxy_protocol.port", "the port that it told, likewise", "word", ({ client }) =>
+    String(client.toldPort || ""),
+  ),
+  plain(
+    "connection",
+    "a number of the client's connection, which no other one of the same worker has",
+    "word",
+    ({ client }) => String(client.number),
+  ),
+  plain("protocol", "the protocol, such as `HTTP/1.1` or `HTTP/2.0`", "word", ({ request }) => request.protocol()),
   plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.pipeline.nameOf(ex)),
   {
     name: "header.NAME",
@@ -99,6 +116,18 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   ),
   plain("tls.version", "such as `TLSv1.3`; empty in clear text", "word", (ex) => ex.client.tlsVersion),
   plain(
+    "tls.server_name",
+    "the name that the client's handshake asked for; empty in clear text and over HTTP/3",
+    "host",
+    ({ client }) => client.serverName,
+  ),
+  plain(
+    "tls.resumed",
+    "`r` if the client's handshake resumed a session, `.` if not; empty in clear text and over HTTP/3",
+    "word",
+    ({ client }) => RESUMED.get(client.isResumed) ?? "",
+  ),
+  plain(
     "tls.subject",
     "the subject of the client's verified certificate, such as `CN=client,O=Example`",
     "word",
@@ -131,6 +160,26 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "word",
     ({ cacheResult }) => CACHE_STATUSES[cacheResult]!,
   ),
+  plain(
+    "upstream",
+    "the address of the target that was asked last, such as `10.0.0.5:8000`; in responses, and empty if none was asked",
+    "word",
+    upstreamOf,
+  ),
+  {
+    name: "response.header.NAME",
+    doc: "a field of the response; several are joined with commas. In fields of responses, and empty before there is one",
+    form: "word",
+    argument: /^[\w!#$%&'*+.^`|~-]+$/,
+    reader: responseHeaderReader,
+  },
+  {
+    name: "response.cookie.NAME",
+    doc: "a cookie that the response sets, likewise",
+    form: "word",
+    argument: /^[\w!#$%&'*+.^`|~-]+$/,
+    reader: (name) => (ex) => responseCookieOf(ex, name),
+  },
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "map.NAME",
@@ -158,6 +207,11 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   },
 ];
 
+const RESUMED: ReadonlyMap<boolean | null, string> = new Map([
+  [true, "r"],
+  [false, "."],
+]);
+
 function plain(name: string, doc: string, form: UrlForm, read: PlaceholderReader): Placeholder {
   return { name, doc, form, reader: () => read };
 }
@@ -169,6 +223,40 @@ function hostOf({ request }: Exchange): string {
 function portOf(ex: Exchange): string {
   const named = /:(\d{1,5})$/.exec(ex.request.authority())?.[1];
   return named ?? (ex.scheme === "https" ? "443" : "80");
+}
+
+function clientPortOf({ client }: Exchange): string {
+  return String(client.toldPort || client.ends?.remotePort || "");
+}
+
+/** A label is the target's URL, whose scheme clients are not told. */
+function upstreamOf({ attempt: { upstreamLabel } }: Exchange): string {
+  return upstreamLabel.replace(/^\w+:\/\//, "");
+}
+
+/** RFC 9110 §5.3, as of requests. */
+function responseHeaderReader(name: string): PlaceholderReader {
+  const lower = latin1(name.toLowerCase());
+  const id = headerIdFromName(name);
+  const next = (headers: HeaderBlock, from: number): number =>
+    id === HeaderId.Other ? headers.findNamed(lower, from) : headers.find(id, from);
+  return ({ response: { headers } }) => {
+    const values: string[] = [];
+    for (let i = next(headers, 0); i >= 0; i = next(headers, i + 1)) {
+      const value = headers.valueText(i);
+      if (value !== "") values.push(value);
+    }
+    return values.join(", ");
+  };
+}
+
+/** The first one with the name. */
+function responseCookieOf({ response: { headers } }: Exchange, name: string): string {
+  for (let i = headers.find(HeaderId.SetCookie); i >= 0; i = headers.find(HeaderId.SetCookie, i + 1)) {
+    const cookie = new SetCookie(headers.valueText(i));
+    if (cookie.name === name) return cookie.pair.slice(cookie.pair.indexOf("=") + 1).trim();
+  }
+  return "";
 }
 
 function queryOf({ request }: Exchange): string {
