@@ -6,7 +6,7 @@ import { EFFORT } from "./effort.ts";
 import type { Keys } from "./keys.ts";
 import type { Note } from "./ledger.ts";
 import { networkFrom } from "./networks.ts";
-import { isRefusal, type Plan, type PlannedStream, type Rule } from "./plan.ts";
+import { isRefusal, type Plan, type PlannedMap, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
 /** A route of the new file, with its comment. */
@@ -31,6 +31,7 @@ export class Draft {
   readonly routes: PlannedRoute[];
   /** They come after the routes. */
   streams: PlannedStream[];
+  maps: readonly PlannedMap[];
   /** Parts of config.yaml that could not stay, as YAML, with the reason. */
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
   /** What has been changed in a round. */
@@ -58,6 +59,7 @@ export class Draft {
         fault: "",
       })),
     );
+    this.maps = plan.maps;
     this.streams = plan.streams.map(({ origin, keys }) => ({ origin, keys: plainValues(keys, folder) as Keys }));
     const reached = new Set(this.routes.map(({ rule }) => rule.origin));
     for (const { origin } of served)
@@ -86,8 +88,17 @@ export class Draft {
       );
   }
 
+  /** Takes out a map that `edge check` has something against; the routes that use it have a fault in the next round. */
+  takeMap(name: string, reason: string): void {
+    for (const { origin } of this.maps.filter((one) => one.name === name))
+      this.plan.ledger.note(origin, `the map is left out: ${shown(reason)}`, "write it: docs/routing.md#maps");
+    this.maps = this.maps.filter((one) => one.name !== name);
+  }
+
   /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
   takeFromRoute(written: WrittenDraft, path: string, reason: string): void {
+    const map = /^maps\.([\w-]+)/.exec(path)?.[1];
+    if (map !== undefined) return this.takeMap(map, reason);
     const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
     const place = Number(parts?.[1] ?? -1);
     const route = written.routes[place];
@@ -218,6 +229,8 @@ export class Draft {
   routesText(): string {
     this.closeBehind();
     const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help routes shows every key.`];
+    if (this.maps.length > 0)
+      parts.push(yamlOf({ maps: Object.fromEntries(this.maps.map(({ name, keys }) => [name, keys])) }), "");
     if (this.routes.length + this.streams.length === 0) parts.push("routes: []");
     else parts.push("routes:");
     const said = new Set<object>();

@@ -39,12 +39,21 @@ export interface PlannedStream {
   readonly keys: Keys;
 }
 
+/** A map of the new file. docs/routing.md#maps */
+export interface PlannedMap {
+  /** The directive that it comes of. */
+  readonly origin: Statement;
+  readonly name: string;
+  readonly keys: Keys;
+}
+
 /** What a converter has made of the files. */
 export class Plan {
   readonly ledger: Ledger = new Ledger();
   /** Sections of config.yaml. */
   readonly config: { server: Keys; proxy: Keys } = { server: {}, proxy: {} };
   readonly rules: Rule[] = [];
+  readonly maps: PlannedMap[] = [];
   /** What becomes streams, which have no order. docs/streams.md */
   readonly streams: PlannedStream[] = [];
   /** The name of the product, for the first line of the files. */

@@ -58,6 +58,22 @@ const PATCHES: readonly (readonly [string, string])[] = [
     "$frame = $cframe{$type}{value} ? $cframe{$type}{value}($self, $buf, $length) : {};",
   ],
   ["$frame->{type} = $cframe{$type}{name};", "$frame->{type} = $cframe{$type}{name} // 'unknown';"],
+  // A field section requires the insertions that it refers to, and no more: RFC 9204 §4.5.1.
+  [
+    "my $ric = $uri->{ric} ? $uri->{ric} : @$table ? @$table + 1 : 0;\n\tmy $base = $uri->{base} || 0;",
+    String.raw`my ($needed, $all) = (0, scalar @$table);
+	for my $h (@{$headers || []}) {
+		my $mode = defined $h->{mode} ? $h->{mode} : 4;
+		my $at = $mode == 1 || $mode == 3 ? 0 : -1;
+		if ($h->{dyn} && ($mode == 0 || $mode == 2)) {
+			$at = 0;
+			++$at until $at >= $all or $table->[$at][0] eq $h->{name} && ($mode == 2 || $table->[$at][1] eq $h->{value});
+		}
+		$needed = $all - $at if $at >= 0 && $all - $at > $needed;
+	}
+	my $ric = $uri->{ric} ? $uri->{ric} : $needed ? $needed + 1 : 0;
+	my $base = $uri->{base} || ($needed && !$uri->{ric} ? $all - $needed : 0);`,
+  ],
   // Padding of a Huffman code has at most seven bits: RFC 7541 §5.2.
   ["(8 - length($ret) % 8)", "(-length($ret) % 8)"],
 ];

@@ -15,8 +15,9 @@ export function writeNginxPage(results: readonly FileResult[], version: string):
     intro: [
       "nginx's own tests (github.com/nginx/nginx-tests) with edge in the place of nginx: `scripts/conformance-nginx CHECKOUT`. A stand-in for its binary converts each",
       "configuration with `edge convert` and serves the result at the same ports. The suite is run as a copy whose requests and responses follow the RFCs: heads end their",
-      "lines with CRLF, HTTP/2 begins with SETTINGS, and a Huffman code has at most seven bits of padding. Modules of nginx that edge has nothing for, such as SSI, mail and",
-      "uWSGI, are not declared, so the suite leaves their files out. Two assertions of each file are about nginx's error log alone.",
+      "lines with CRLF, HTTP/2 begins with SETTINGS, a Huffman code has at most seven bits of padding, and a field section of HTTP/3 requires those insertions into the",
+      "dynamic table that it refers to. A peer that resets its connection ends no test. Modules of nginx that edge has nothing for, such as SSI, mail and uWSGI, are not",
+      "declared, so the suite leaves their files out. Two assertions of each file are about nginx's error log alone.",
       "",
       "An assertion is *closed* if edge answered that the route is closed: `edge convert` closes what it cannot carry over, and says so. It is *not reached* if the test",
       "ended before it.",

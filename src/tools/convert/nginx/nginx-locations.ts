@@ -12,7 +12,7 @@ import { answer } from "./nginx-answers.ts";
 import { beside, content, OTHER_CONTENT, tryFiles } from "./nginx-contents.ts";
 import { withFolders } from "./nginx-folders.ts";
 import { guardsKey } from "./nginx-guards.ts";
-import { applyOptions, isEitherEnough, responseHeaders } from "./nginx-options.ts";
+import { applyOptions, applyResponseFields, isEitherEnough } from "./nginx-options.ts";
 import { exactPlace, hasNested, type Level, type Located, levelOf, regexPlaces } from "./nginx-places.ts";
 import { contentRule, NAME_EXTENSIONS, SENDING_OPTIONS } from "./nginx-regex-content.ts";
 import { scriptOf } from "./nginx-rewrites.ts";
@@ -472,11 +472,11 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
       scope.ledger.carry(found);
       rule.keys = { type: "redirect", to, status: Number(found.args[0]), regex: flags + own };
       rule.path = within;
-      responseHeaders(scope, rule);
+      applyResponseFields(scope, rule);
       return rule;
     }
     answer(scope, found, rule);
-    responseHeaders(scope, rule);
+    applyResponseFields(scope, rule);
   } else if (denies(statement)) denied(scope, statement, rule);
   else return closedExpression(one, within);
   // What is spared would be answered, too.

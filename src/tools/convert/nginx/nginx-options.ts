@@ -1,3 +1,4 @@
+import { ipVersion } from "../../../core/ip-address.ts";
 import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuseRule, requireAuth } from "../access.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import { durationSetting, hasType, type Rule } from "../plan.ts";
@@ -14,6 +15,12 @@ export function applyOptions(scope: Scope, rule: Rule): void {
   for (const apply of OPTIONS) apply(scope, rule);
 }
 
+/** Fields of a response that is made without a look at clients or files. */
+export function applyResponseFields(scope: Scope, rule: Rule): void {
+  responseHeaders(scope, rule);
+  expires(scope, rule);
+}
+
 type Option = (scope: Scope, rule: Rule) => void;
 
 const isUpstream = (rule: Rule): boolean => hasType(rule.keys, "upstream");
@@ -27,10 +34,11 @@ function bodySize(scope: Scope, rule: Rule): void {
   if (bytes !== null && isUpstream(rule)) rule.keys.max_body_bytes = bytes === 0 ? "unlimited" : bytes;
 }
 
-/** Bodies without a length go on as they come. */
+/** Bodies go on as they come. */
 function requestBuffering(scope: Scope, rule: Rule): void {
-  const one = scope.one("proxy_request_buffering");
-  if (one?.args[0] !== "off" || !isProxied(rule)) return;
+  if (!isUpstream(rule)) return;
+  const one = scope.one(isProxied(rule) ? "proxy_request_buffering" : "fastcgi_request_buffering");
+  if (one?.args[0] !== "off") return;
   rule.keys.inbound_chunked_mode = "passthrough";
   scope.ledger.carry(one);
 }
@@ -134,18 +142,21 @@ function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
 }
 
 /** Fields that nginx adds to responses, or takes off them. */
-export function responseHeaders(scope: Scope, rule: Rule): void {
+function responseHeaders(scope: Scope, rule: Rule): void {
   const set: Keys = {};
   const replaced: Keys = {};
   const removed: string[] = [];
   const isRefusal = hasType(rule.keys, "respond") && Number(rule.keys.status ?? 200) >= 400;
   for (const one of scope.inherited("add_header")) {
-    const [name = "", value = "", always] = one.args;
+    const [name = "", written = "", always] = one.args;
     // Without the word, nginx adds it to none of these.
     if (isRefusal && always === undefined) {
       scope.ledger.standard(one);
       continue;
     }
+    // A line break at its end would end the line that it is in.
+    const value = written.replace(/[
+]+$/, "");
     const template = nginxTemplate(value);
     if (template !== null && /^(etag|last-modified)$/i.test(name)) {
       // There is one of them.
@@ -218,7 +229,15 @@ function expires(scope: Scope, rule: Rule): void {
   if (text === "") return;
   if (isStatic(rule)) rule.keys.cache_control = text;
   else sectionAt(rule.keys, "headers", "response", "set")["Cache-Control"] = text;
+  const date = FIXED_DATES.get(value);
+  if (date !== undefined) sectionAt(rule.keys, "headers", "response", "set").Expires = date;
 }
+
+/** The dates that nginx sends for times which depend on no request. */
+const FIXED_DATES: ReadonlyMap<string, string> = new Map([
+  ["epoch", "Thu, 01 Jan 1970 00:00:01 GMT"],
+  ["max", "Thu, 31 Dec 2037 23:55:55 GMT"],
+]);
 
 function compression(scope: Scope, rule: Rule): void {
   const gzip = scope.isOn("gzip");
@@ -505,8 +524,9 @@ function originTls(scope: Scope, rule: Rule): void {
   const key = scope.value(`${kind}_ssl_certificate_key`);
   const authorities = scope.value(`${kind}_ssl_trusted_certificate`);
   const verifies = scope.isOn(`${kind}_ssl_verify`);
-  const nameOf = scope.value(`${kind}_ssl_name`);
-  scope.value(`${kind}_ssl_server_name`);
+  const sendsName = scope.isOn(`${kind}_ssl_server_name`);
+  // By default it is the name in the address, which may be that of a group.
+  const nameOf = scope.value(`${kind}_ssl_name`) ?? (sendsName || verifies ? addressName(scope, kind) : null);
   if (
     !isUpstream(rule) ||
     !/^(https|h2):/.test(String(rule.keys.target ?? (rule.keys.targets as Keys[] | undefined)?.[0]?.url ?? ""))
@@ -518,6 +538,12 @@ function originTls(scope: Scope, rule: Rule): void {
   // nginx verifies no certificate of an origin unless it is told to.
   if (!verifies) tls.insecure_skip_verify = true;
   rule.keys.tls = tls;
+}
+
+/** The server's name in the address of a location; null if it has a variable, or is an address itself. */
+function addressName(scope: Scope, kind: string): string | null {
+  const name = /^\w+:\/\/([\w.-]+)/.exec(scope.here(`${kind}_pass`)[0]?.args[0] ?? "")?.[1] ?? null;
+  return name === null || ipVersion(name) !== 0 || name === "unix" ? null : name;
 }
 
 const OPTIONS: readonly Option[] = [

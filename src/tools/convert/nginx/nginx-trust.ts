@@ -31,6 +31,12 @@ export function convertTrust(plan: Plan, served: readonly Listening[]): CommonTr
         "the client's address is read from X-Forwarded-For of the same proxies for all servers, or from PROXY headers: rules about addresses are closed if it would be another one",
         "set server.trusted_proxies, and let the proxy in front send X-Forwarded-For",
       );
+  const senders = isCommon && first.kind === "proxy" ? [] : sendersOf(served);
+  if (senders.length > 0) {
+    // Requests come behind PROXY headers. Whoever goes by an address that nginx takes from the connection is closed.
+    server.proxy_protocol = { enabled: true, trusted: senders };
+    return { kind: "proxy", networks: senders };
+  }
   if (!isCommon) return null;
   if (first.kind === "forwarded") server.trusted_proxies = [...first.networks];
   if (first.kind === "proxy") server.proxy_protocol = { enabled: true, trusted: [...first.networks] };
@@ -43,6 +49,16 @@ export function convertTrust(plan: Plan, served: readonly Listening[]): CommonTr
           "nothing, if you name the proxies alone and not with their clients",
         );
   return first;
+}
+
+/** Who sends PROXY headers, if all connections begin with one: what any block says of proxies; empty if none does. */
+function sendersOf(served: readonly Listening[]): string[] {
+  if (served.length === 0 || !served.every(({ listens }) => listens.length > 0 && listens.every(isByProxy))) return [];
+  const words = served.flatMap(({ scope }) =>
+    [scope, ...insideOf(scope)].flatMap((one) => one.inherited("set_real_ip_from").map(({ args }) => args[0] ?? "")),
+  );
+  const networks = [...new Set(words.map(networkFrom))].sort();
+  return networks.every((one) => one === "unix:" || /^[\d.:a-f]+(\/\d+)?$/i.test(one)) ? networks : [];
 }
 
 /** Closes what goes by the client's address where the server has another one than the gateway. */

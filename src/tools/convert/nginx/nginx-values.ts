@@ -23,7 +23,7 @@ export function nginxSize(text: string): number | null {
 export function nginxTemplate(text: string, hasGroups = false): string | null {
   let out = "";
   let from = 0;
-  for (const found of text.matchAll(/\$(?:\{(\w+)\}|(\w+))/g)) {
+  for (const found of text.matchAll(/\$(?:\{(\w+|map\.\w+)\}|(\w+))/g)) {
     const name = found[1] ?? found[2]!;
     const value = /^[1-9]$/.test(name) ? (hasGroups ? `{match.${name}}` : null) : placeholder(name);
     if (value === null) return null;
@@ -36,6 +36,12 @@ export function nginxTemplate(text: string, hasGroups = false): string | null {
 function placeholder(name: string): string | null {
   const fixed = VARIABLES[name];
   if (fixed !== undefined) return fixed;
+  if (name.startsWith("map.")) return `{${name}}`;
+  const answer = /^(?:sent|upstream)_(http|cookie)_(\w+)$/.exec(name);
+  if (answer !== null)
+    return answer[1] === "http"
+      ? `{response.header.${answer[2]!.replaceAll("_", "-")}}`
+      : `{response.cookie.${answer[2]}}`;
   const [, kind, rest = ""] = /^(http|cookie|arg)_(\w+)$/.exec(name) ?? [];
   if (kind === "http") return `{header.${rest.replaceAll("_", "-")}}`;
   return kind === undefined ? null : `{${kind === "arg" ? "query" : "cookie"}.${rest}}`;
@@ -60,10 +66,20 @@ const VARIABLES: Readonly<Record<string, string>> = {
   remote_addr: "{client_ip}",
   realip_remote_addr: "{client_ip}",
   binary_remote_addr: "{client_ip}",
+  remote_port: "{client_port}",
+  proxy_protocol_addr: "{proxy_protocol.address}",
+  proxy_protocol_port: "{proxy_protocol.port}",
+  server_protocol: "{protocol}",
+  content_type: "{header.Content-Type}",
+  content_length: "{header.Content-Length}",
+  upstream_addr: "{upstream}",
   request_id: "{request_id}",
   remote_user: "{auth.user}",
   upstream_cache_status: "{cache.status}",
   ssl_protocol: "{tls.version}",
+  ssl_server_name: "{tls.server_name}",
+  ssl_session_reused: "{tls.resumed}",
+  connection: "{connection}",
   ssl_client_s_dn: "{tls.subject}",
   geoip2_data_country_code: "{geo.country}",
   geoip_country_code: "{geo.country}",

@@ -18,6 +18,7 @@ import { Scope } from "./nginx-scope.ts";
 import { convertServerWide } from "./nginx-server-wide.ts";
 import { convertStreams } from "./nginx-streams.ts";
 import { type CommonTrust, closeByTrust, convertTrust } from "./nginx-trust.ts";
+import { putVariables } from "./nginx-variables.ts";
 
 /** Puts the first name of each server in the place of `$server_name`, whatever host was asked for. */
 function putServerNames(statements: readonly Statement[], name = ""): void {
@@ -37,6 +38,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   const { ledger } = plan;
   for (const one of statements) ledger.enter(one);
   putServerNames(statements);
+  putVariables(plan, statements);
   for (const one of missing) missingInclude(plan, one);
   const main = new Scope(statements, null, null, ledger);
   // A file of sites-available has servers without the block around them.
