@@ -45,8 +45,8 @@ export class NetworkSet {
   }
 }
 
-/** Values by networks: of those in which an address lies, the narrowest one's. */
-export class NetworkTable<T> {
+/** Values by networks: an address has that of the narrowest network around it. */
+export class NetworkValues<T> {
   private readonly rows: readonly (readonly [Network, T])[];
 
   constructor(rows: readonly (readonly [Network, T])[]) {

@@ -98,7 +98,7 @@ export class ClientPeer {
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
   scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
 
-  /** The address that a PROXY header told, UNKNOWN_CLIENT where it names no client; "" if there was none. */
+  /** The address in its PROXY header, UNKNOWN_CLIENT if that names no client; "" without a header. */
   readonly toldAddress: string;
   private found: string;
   private ownNumber = 0;

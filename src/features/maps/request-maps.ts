@@ -1,5 +1,5 @@
 import { utf8AsLatin1 } from "../../core/bytes.ts";
-import { NetworkTable } from "../../core/network-set.ts";
+import { NetworkValues } from "../../core/network-set.ts";
 import type { TextTable } from "../../memory/text-table.ts";
 import type { Exchange, MapValues } from "../../message/exchange.ts";
 import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
@@ -13,12 +13,12 @@ interface ReadyMap {
   /** The lines of the file, which another one may replace at any time; null without a file. */
   readonly file: { readonly table: TextTable } | null;
   readonly isAnyCase: boolean;
-  readonly networks: NetworkTable<MapValue>;
+  readonly networks: NetworkValues<MapValue>;
   readonly expressions: readonly (readonly [Expression, MapValue])[];
   readonly whenNone: MapValue;
 }
 
-/** A text, or one that a request says a part of. */
+/** A text, or a template with parts of a request. */
 type MapValue = string | Template;
 
 /** The maps of a configuration. docs/routing.md#maps */
@@ -37,7 +37,7 @@ export class RequestMaps implements MapValues {
           ),
           file: file === "" ? null : fileOf(file),
           isAnyCase: anyCase,
-          networks: new NetworkTable(networks.map(([network, value]) => [network, readyValue(value)])),
+          networks: new NetworkValues(networks.map(([network, value]) => [network, readyValue(value)])),
           expressions: expressions.map(({ regex, value }) => [new LateExpression(regex), readyValue(value)]),
           whenNone: readyValue(whenNone),
         },

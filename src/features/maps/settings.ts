@@ -49,7 +49,7 @@ const rows = {
   expressions: {
     type: list(pattern, "expressions"),
     example: [{ regex: "^www\\.", value: "site" }],
-    doc: "after these; the first one that fits",
+    doc: "after these; the first that fits",
   },
   default: { type: text("a value"), absent: "", example: "none", doc: "for every other key" },
 } as const satisfies Rows;
@@ -93,7 +93,7 @@ const entry = block(rows, {
   }),
 });
 
-/** All values, which are texts with placeholders, with where they are. */
+/** All values, which are texts with placeholders, with their places. */
 function writtenValues({
   values,
   networks,

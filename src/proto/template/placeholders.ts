@@ -162,7 +162,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   ),
   plain(
     "upstream",
-    "the address of the target that was asked last, such as `10.0.0.5:8000`; in responses, and empty if none was asked",
+    "the address of the target that got the request last, such as `10.0.0.5:8000`; in responses, and empty if none got it",
     "word",
     upstreamOf,
   ),

@@ -4,7 +4,7 @@ import type { Statement } from "../statement.ts";
 import { nginxTemplate } from "./nginx-values.ts";
 
 /** An entry of `expressions` of a map. */
-export interface MapExpression {
+interface MapExpression {
   readonly regex: string;
   readonly value: string;
 }
@@ -45,7 +45,7 @@ export function valueMap({ block }: Statement, of: string): Keys | null {
   };
 }
 
-/** The keys of a name without a star; a final dot of what is asked for does not count. */
+/** The keys of a name without a star: with and without a final dot. */
 function hostKeys(name: string): string[] {
   if (name.includes("*")) return [];
   const plain = name.replace(/^[.\\]/, "").toLowerCase();

@@ -2,7 +2,7 @@ import { escapedRegex, expressionOf } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 
 /**
- * What `valid_referers` says as a map of `Referer`: nothing for those that are valid, 1 for others; null if maps cannot say it. It is no
+ * What `valid_referers` says as a map of `Referer`: nothing for valid values, 1 for others; null if maps cannot say it. It is no
  * more generous: an empty field counts as none.
  * @param names those of the server
  */
@@ -17,7 +17,7 @@ export function referersMap(words: readonly string[], names: readonly string[]):
     if (regex === null) return null;
     expressions.push({ regex, value: "" });
   }
-  // What has no scheme was taken off by a proxy or a firewall.
+  // A proxy or a firewall took the scheme off.
   if (isBlocked) expressions.push({ regex: `(?i)${SCHEME}`, value: "1" }, { regex: ".", value: "" });
   return {
     of: "{header.Referer}",

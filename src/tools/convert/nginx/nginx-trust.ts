@@ -33,7 +33,7 @@ export function convertTrust(plan: Plan, served: readonly Listening[]): CommonTr
       );
   const senders = isCommon && first.kind === "proxy" ? [] : sendersOf(served);
   if (senders.length > 0) {
-    // Requests come behind PROXY headers. Whoever goes by an address that nginx takes from the connection is closed.
+    // Requests come behind PROXY headers. Rules about addresses that nginx takes from the connection close their routes.
     server.proxy_protocol = { enabled: true, trusted: senders };
     return { kind: "proxy", networks: senders };
   }

@@ -57,7 +57,7 @@ function gather({ block }: Statement, into: Map<string, Statement>): void {
   for (const name of again) into.delete(name);
 }
 
-/** Makes the map of a variable after those that it is made of. */
+/** Makes the map of a variable after the maps in it. */
 function makeMap(
   variable: string,
   declared: ReadonlyMap<string, Statement>,
@@ -112,7 +112,7 @@ function putValues(
     const [variable, value] = [variableOf(one.args[0]), one.args[1]];
     if (variable === null || value === undefined || sets.get(variable) !== 1) continue;
     const whole = closedNames(put(value, values));
-    // What is put in may be put in again.
+    // A value may contain earlier ones.
     if (usedIn(whole).includes(variable) || whole.length > MAX_VALUE) continue;
     if (values === around) {
       EFFORT.take(around.size);
@@ -184,7 +184,7 @@ function put(text: string, values: ReadonlyMap<string, string>): string {
   });
 }
 
-/** A value whose variables end where they end, whatever follows it. */
+/** A value with braces around its variables, so that any text may follow it. */
 function closedNames(value: string): string {
   return value.replace(/\$(\w+)/g, "${$1}");
 }
