@@ -98,7 +98,9 @@ describe("variables of nginx become maps", () => {
         location = /1 { return 200 $one; } location = /2 { return 200 $two; } location = /3 { return 200 $three; } }
     }`);
     expect(maps).toEqual({});
-    expect(routes.filter(({ path }) => /^\/\d$/.test(String(path))).map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(routes.filter(({ path }) => /^\/\d$/.test(String(path))).map(({ status }) => status)).toEqual([
+      403, 403, 403,
+    ]);
     expect(bodyOf(routes)).toBeUndefined();
   });
 });
