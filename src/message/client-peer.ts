@@ -16,7 +16,7 @@ export interface AuthIdentity {
   readonly responseFields: readonly (readonly [name: string, value: string])[];
 }
 
-/** What is known of a user of whom a method knows the name alone. */
+/** Of a user of whom a method knows the name alone. */
 export const NO_IDENTITY_PARTS: Pick<AuthIdentity, "claims" | "fields" | "responseFields"> = {
   claims: {},
   fields: [],
@@ -49,7 +49,7 @@ export function countedAddress(ex: {
   return ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
 }
 
-/** A socket that can be asked who is at its other end, while it is open. */
+/** A socket that says who is at its other end, while it is open. */
 interface AddressSource {
   /** Without a port; undefined if the peer is gone. */
   readonly remoteAddress: string | undefined;

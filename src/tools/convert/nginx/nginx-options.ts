@@ -10,7 +10,7 @@ import { limitRate, listings, proxyCookies, proxyRedirect } from "./nginx-respon
 import type { Scope } from "./nginx-scope.ts";
 import { nginxSize, nginxTemplate, nginxTime } from "./nginx-values.ts";
 
-/** What a location says beside where requests go. The rows of the table are asked in turn. */
+/** What a location says beside where requests go. The rows of the table count in turn. */
 export function applyOptions(scope: Scope, rule: Rule): void {
   for (const apply of OPTIONS) apply(scope, rule);
 }
@@ -111,7 +111,7 @@ function setField(scope: Scope, one: Statement, set: Keys, remove: string[]): vo
   const [name = "", value = ""] = one.args;
   const template = nginxTemplate(value);
   if (template === null) {
-    // The client's own must not be taken for it.
+    // The client's own must not pass for it.
     remove.push(name);
     scope.ledger.note(
       one,
@@ -535,7 +535,7 @@ function originTls(scope: Scope, rule: Rule): void {
   if (certificate !== null && key !== null) Object.assign(tls, { cert_file: certificate, key_file: key });
   if (authorities !== null) tls.ca_file = authorities;
   if (nameOf !== null && !nameOf.includes("$")) tls.server_name = nameOf;
-  // nginx verifies no certificate of an origin unless it is told to.
+  // nginx verifies no certificate of an origin without a word.
   if (!verifies) tls.insecure_skip_verify = true;
   rule.keys.tls = tls;
 }

@@ -77,7 +77,7 @@ export function closeByTrust(
       "the client's address is the same for all paths: rules about addresses are closed",
       "set it at the server",
     );
-  // Who fits is not known: neither what is for these clients nor what is for the others may be open.
+  // Who fits is not known: neither the routes of these clients nor those of the others may be open.
   const isByMatch = rules.some(({ match }) => match.client_ip !== undefined);
   for (const rule of rules) {
     if (hasType(rule.keys, "respond") && Number(rule.keys.status) >= 400) continue;
