@@ -155,8 +155,7 @@ function responseHeaders(scope: Scope, rule: Rule): void {
       continue;
     }
     // A line break at its end would end the line that it is in.
-    const value = written.replace(/[
-]+$/, "");
+    const value = written.replace(/[\r\n]+$/, "");
     const template = nginxTemplate(value);
     if (template !== null && /^(etag|last-modified)$/i.test(name)) {
       // There is one of them.
