@@ -1,6 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts, type ResponseSink } from "./exchange.ts";
 import type { TunnelEnd } from "./ports.ts";
+import type { PrebuiltResponse } from "./prebuilt-response.ts";
 
 /** An exchange of the gateway's own with the request of another, without its body: no client waits for the response. */
 export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange {
@@ -29,7 +30,7 @@ export class UnattendedSink implements ResponseSink {
     this.done = done;
   }
 
-  fixed(ex: Exchange): void {
+  fixed(ex: Exchange, _response: PrebuiltResponse): void {
     this.end(ex);
   }
 

@@ -1,18 +1,29 @@
+import type { SsiPorts } from "../features/ssi/ssi.ts";
 import type { Handler } from "../message/exchange.ts";
 import type { RouteBase } from "./route-base.ts";
 
 /** Settings of a route that change the bodies of its responses. */
-type BodyEdits = Pick<RouteBase, "rewriteBody">;
+type BodyEdits = Pick<RouteBase, "rewriteBody" | "ssi">;
 
 /** Whether a route changes the bodies of its responses, so that it needs them plain. */
-export function editsBodies({ rewriteBody }: BodyEdits): boolean {
-  return rewriteBody !== null;
+export function editsBodies({ rewriteBody, ssi }: BodyEdits): boolean {
+  return rewriteBody !== null || ssi?.enabled === true;
 }
 
 /** Puts the editing of bodies between a route's handler and compression and cache. It is loaded if a route asks for it. */
-export function editingBodies(handler: Handler, route: BodyEdits): Handler {
-  if (route.rewriteBody === null) return handler;
+export function editingBodies(handler: Handler, route: BodyEdits, ports: SsiPorts): Handler {
+  return includingParts(rewritingBodies(handler, route), route, ports);
+}
+
+function rewritingBodies(handler: Handler, { rewriteBody }: BodyEdits): Handler {
+  if (rewriteBody === null) return handler;
   const { BodyRewriteHandler } =
     require("../features/rewrite/body-rewrite.ts") as typeof import("../features/rewrite/body-rewrite.ts");
-  return new BodyRewriteHandler(handler, route.rewriteBody);
+  return new BodyRewriteHandler(handler, rewriteBody);
+}
+
+function includingParts(handler: Handler, { ssi }: BodyEdits, ports: SsiPorts): Handler {
+  if (ssi?.enabled !== true) return handler;
+  const { SsiHandler } = require("../features/ssi/ssi.ts") as typeof import("../features/ssi/ssi.ts");
+  return new SsiHandler(handler, ssi, ports);
 }

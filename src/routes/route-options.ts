@@ -38,6 +38,7 @@ import {
 import { rewriteBody } from "../features/rewrite/body-settings.ts";
 import { routeSecurityHeaders } from "../features/security/settings.ts";
 import { slo } from "../features/slo/settings.ts";
+import { ssi } from "../features/ssi/settings.ts";
 import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
 import { waitingRoom } from "../features/waiting/settings.ts";
@@ -97,6 +98,11 @@ const rows = {
     type: rewriteBody,
     absent: null,
     doc: "other texts in the bodies of responses; or the list of rules alone",
+  },
+  ssi: {
+    type: ssi,
+    absent: null,
+    doc: 'or "ssi: true": directives of pages, such as include virtual, are carried out',
   },
   // As compression.
   rate_limit: {
@@ -203,7 +209,8 @@ export const ROUTE_OPTIONS = block(rows, {
       // Resolved, 0 is no limit.
       maxBodyBytes: plain.maxBodyBytes === UNLIMITED ? 0 : plain.maxBodyBytes || server.maxBodyBytes,
       cache: {
-        enabled: server.cache.enabled && plain.cache.enabled,
+        // A page with parts may be one client's.
+        enabled: server.cache.enabled && plain.cache.enabled && plain.ssi?.enabled !== true,
         defaultTtlMs: plain.cache.defaultTtlMs ?? server.cache.defaultTtlMs,
         key: plain.cache.key,
       },
@@ -325,6 +332,7 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     ...(route.rewriteBody === null ? {} : { rewrite_body: rewriteBody.write(route.rewriteBody) }),
+    ...(route.ssi === null ? {} : { ssi: ssi.write(route.ssi) }),
     rate_limit: explainRateLimit(route.rateLimit),
     ...(route.priority === "normal" ? {} : { priority: route.priority }),
     ...(route.slo === null ? {} : { slo: slo.write(route.slo) }),

@@ -111,11 +111,12 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const leaks = new LeakGuards(config.server.waf, leakPorts(inputs));
   const transcoded = transcoding(config, inputs, pools);
   const targetSite: RouteTypePorts = { ...site, poolOf: (target, route) => pools.targetPoolOf(target, route) };
+  const parts = { idle: IDLE_PORTS, pipeline: () => way.pipeline };
   const make: RouteMaker = (route, nodes) => {
     const ofTargets = nodes === inputs.nodes ? targetSite : { ...targetSite, nodesOf: nodes.nodesOf };
     const own = hasTargets(route) ? ofTargets : site;
     const handler = leaks.wrap(routeTypeOf(route).build(route, own), wafOf(config, route));
-    return compression.wrap(editingBodies(handler, route), route);
+    return compression.wrap(editingBodies(handler, route, parts), route);
   };
   const router: Router = publicRouter(config, {
     endpoints,

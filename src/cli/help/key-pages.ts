@@ -140,6 +140,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["maps", "routing.md#maps"],
   ["routes.cache_control", "files.md#fields-of-a-response"],
   ["routes.grpc_web", "transcoder.md#grpc-web"],
+  ["routes.ssi", "ssi.md#keys"],
   ["routes.rewrite_body", "body-rewriting.md#keys"],
   ["routes.rewrite_location", "upstreams.md#redirects-and-cookies-of-a-server"],
   ["routes.rewrite_cookies", "upstreams.md#redirects-and-cookies-of-a-server"],

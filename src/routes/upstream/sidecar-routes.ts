@@ -123,6 +123,7 @@ const NO_FURTHER_PARTS = {
   hooks: null,
   fastcgi: null,
   rewriteBody: null,
+  ssi: null,
   uwsgi: null,
   scgi: null,
   concurrency: null,

@@ -177,6 +177,7 @@ export const SUBJECTS: readonly Subject[] = [
     "body-rewriting",
     "body rewriting, sub_filter, substitute, replace text, search and replace, html rewrite, rewrite links",
   ),
+  row("ssi", "ssi, server side includes, shtml, include virtual"),
   row("uwsgi", "uwsgi, scgi, wsgi, django, flask, python app, uwsgi_pass, scgi_pass"),
   row("streams", "tcp, tcp proxy, stream, layer 4, l4, raw tcp, postgres, mysql, mqtt, ssh"),
   row("streams#tls-pass-through", "tls passthrough, ssl passthrough, tls pass through, sni routing"),

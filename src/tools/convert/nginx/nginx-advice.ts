@@ -31,7 +31,7 @@ const ADVICE: readonly AdviceRow[] = [
     "let the origin say its charset",
   ],
   [
-    /^proxy_method$|^proxy_set_body$|_pass_request_(headers|body)$|^disable_symlinks$|^ssi$/,
+    /^proxy_method$|^proxy_set_body$|_pass_request_(headers|body)$|^disable_symlinks$/,
     "this is not done: its routes are closed",
     "do it in the application",
   ],

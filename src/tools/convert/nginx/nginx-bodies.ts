@@ -32,6 +32,17 @@ export function bodyTexts(scope: Scope, rule: Rule): void {
   };
 }
 
+/** `ssi on`: directives of pages. docs/ssi.md */
+export function includes(scope: Scope, rule: Rule): void {
+  const one = scope.one("ssi");
+  if (one?.args[0] !== "on" || !(hasType(rule.keys, "upstream") || hasType(rule.keys, "static"))) return;
+  const types = scope.one("ssi_types");
+  const isNamed = types !== null && !types.args.includes("*");
+  scope.ledger.carry(one);
+  if (isNamed) scope.ledger.carry(types);
+  rule.keys.ssi = isNamed ? { types: ["text/html", ...types.args.filter((type) => type !== "text/html")] } : true;
+}
+
 function faultOf(find: string, replacement: string, seen: ReadonlySet<string>): string {
   if (/[$]/.test(find + replacement)) return "it has variables";
   if (find === "" || Buffer.byteLength(find) > MAX_FIND_BYTES)

@@ -351,7 +351,7 @@ export function verdictOf({ name, args }: Statement): DirectiveVerdict {
 /** Directives that change what is sent, or to whom. */
 const CLOSING = new Set(
   `proxy_method proxy_set_body proxy_pass_request_headers proxy_pass_request_body grpc_pass_request_headers uwsgi_pass_request_headers uwsgi_pass_request_body
-  scgi_pass_request_headers scgi_pass_request_body disable_symlinks ssi xslt_stylesheet
+  scgi_pass_request_headers scgi_pass_request_body disable_symlinks xslt_stylesheet
   image_filter`
     .split(/\s+/)
     .filter((word) => word !== ""),

@@ -4,7 +4,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import { durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { runsApplication } from "./nginx-applications.ts";
-import { bodyTexts } from "./nginx-bodies.ts";
+import { bodyTexts, includes } from "./nginx-bodies.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import { limitRate, listings, proxyCookies, proxyRedirect } from "./nginx-responses.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -566,4 +566,5 @@ const OPTIONS: readonly Option[] = [
   listings,
   closeUnknown,
   bodyTexts,
+  includes,
 ];

@@ -207,7 +207,6 @@ describe("conditions and rewrites that no route has", () => {
     "if ($request_uri ~ x) { rewrite ^ /y last; }",
     "auth_jwt x;",
     "frobnicate on;",
-    "ssi on;",
   ])("%s", (guard) => {
     const { routes, said } = converted(site(guard));
     expect(routes.at(-1)).toMatchObject({ type: "static", ip_rules: DENIED });

@@ -246,4 +246,10 @@ describe("bodies of nginx", () => {
     });
     expect(route("sub_filter a $host;").rewrite_body).toBeUndefined();
   });
+
+  test("ssi on is ssi", () => {
+    expect(route("ssi on;").ssi).toBe(true);
+    expect(route("ssi on; ssi_types text/plain;").ssi).toEqual({ types: ["text/html", "text/plain"] });
+    expect(route("ssi off;").ssi).toBeUndefined();
+  });
 });
