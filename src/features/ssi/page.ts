@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from "../../core/bytes.ts";
 import type { BodyEditor } from "../../message/editing-sink.ts";
-import { type PageDirective, isTrue, readDirective, withVariables } from "./directive.ts";
+import { isTrue, type PageDirective, readDirective, withVariables } from "./directive.ts";
 
 /** Bytes of one directive; a longer one is text. */
 const MAX_DIRECTIVE_BYTES = 4096;
