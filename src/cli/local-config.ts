@@ -4,7 +4,7 @@ import type { ServerListener } from "../settings/server-listeners.ts";
 /** Routes that are for some listeners are for this one. */
 function localListener({ http2 }: RuntimeConfig["server"], port: number): ServerListener {
   const clear = { path: [], host: "127.0.0.1", port, socket: "", mode: 0, group: "", tls: false, site: null };
-  const usual = { proxies: [], redirectsHttps: false, http3: false, http3Port: -1 };
+  const usual = { proxies: [], redirectsHttps: false, http3: false, http3Port: -1, forwardProxy: null };
   return { name: "http", ...clear, ...usual, http2: http2.enabled };
 }
 

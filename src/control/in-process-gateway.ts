@@ -8,6 +8,7 @@ import { nonceBuffer } from "../features/agents/nonce-memory.ts";
 import { createBanTable } from "../features/bans/ban-table.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
+import { createTunnelCounts } from "../features/connect/control/tunnel-owner.ts";
 import { ALONE } from "../features/fleet/control/fleet.ts";
 import { NO_GEO } from "../features/geo/place-finder.ts";
 import { createPressureNumbers } from "../features/overload/shared-pressure.ts";
@@ -89,6 +90,7 @@ export class InProcessGateway {
       slos: [],
       canaries: [],
       rooms: [],
+      tunnels: createTunnelCounts(1),
       gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,

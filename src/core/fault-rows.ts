@@ -415,6 +415,23 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cure: "Wait for the time in `Retry-After`, or fix the program that sends a wrong one.",
     page: "authentication.md#guessing",
   }),
+  [Fault.ProxyAuthRequired]: refusal("proxy_auth_required", 407, "", {
+    cause: "A client of a forward proxy sends no `Proxy-Authorization`, or wrong credentials.",
+    cure: "Give the client the name and password of a user of `forward_proxy.basic`.",
+    page: "forward-proxy.md#who-may-use-it",
+  }),
+  [Fault.DestinationDenied]: refusal("destination_denied", 403, "this host may not be reached through the proxy", {
+    cause:
+      "`forward_proxy.allow` does not have the host and port, or the name leads to an address that is private, link-local or otherwise not of the Internet.",
+    cure: "Add the host to `allow`; for an address of your own network, add the network to `allow_networks`.",
+    page: "forward-proxy.md#where-to",
+  }),
+  [Fault.TooManyTunnels]: limit("too_many_tunnels", 503, "too many tunnels, try again later", {
+    close: false,
+    cause: "`max_tunnels` or `max_tunnels_per_client` of a forward proxy are open.",
+    cure: "Raise the setting, or see which clients keep tunnels open.",
+    page: "forward-proxy.md#limits",
+  }),
   [Fault.BotChallenge]: refusal(
     "bot_challenge",
     403,

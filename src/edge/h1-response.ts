@@ -231,7 +231,9 @@ export class H1Response implements ResponseSink {
     this.isChunked = unknown && request.minor === 1;
     // RFC 9112 §6.3: for HTTP/1.0 the end of a body of unknown length is the end of the connection.
     if (unknown && request.minor === 0) this.closeAfter = true;
-    const persistence = response.status === 101 ? Persistence.Upgrade : this.persistence(ex);
+    const isTunnel = request.method === Method.Connect && response.status === 200;
+    const own = isTunnel ? Persistence.Silent : this.persistence(ex);
+    const persistence = response.status === 101 ? Persistence.Upgrade : own;
     const out = writer.reserve(responseHeadBound(response));
     writer.markRevocable();
     writer.commit(

@@ -52,6 +52,12 @@ export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
         [JSON_TYPE, ...challengesOf(ex.detail)],
         jsonError(row.status, "credentials are needed"),
       );
+    case Fault.ProxyAuthRequired:
+      return refusal(
+        row.status,
+        [JSON_TYPE, ["Proxy-Authenticate", ex.detail]],
+        jsonError(row.status, "the proxy needs credentials"),
+      );
     case Fault.IdentityDenied:
       return refusal(row.status, [JSON_TYPE, ...challengesOf(ex.detail)], jsonError(row.status, row.message));
     case Fault.TooManyGuesses:
@@ -130,6 +136,7 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
       return refusal(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
+    case Fault.TooManyTunnels:
     case Fault.ConcurrencyLimit:
     case Fault.WaitingRoom:
     case Fault.Overloaded:

@@ -8,6 +8,7 @@ import { CACHE_METRICS } from "../features/cache/metrics.ts";
 import { CANARY_METRICS } from "../features/canary/metrics.ts";
 import { COMPRESS_METRICS } from "../features/compress/metrics.ts";
 import { CONCURRENCY_METRICS } from "../features/concurrency/metrics.ts";
+import { CONNECT_METRICS } from "../features/connect/metrics.ts";
 import { FLEET_METRICS, REMOTE_METRICS } from "../features/fleet/metrics.ts";
 import { FUNCTION_METRICS } from "../features/functions/metrics.ts";
 import { GEO_METRICS } from "../features/geo/metrics.ts";
@@ -35,6 +36,7 @@ export const METRICS = {
   ...LIMIT_METRICS,
   ...CONCURRENCY_METRICS,
   ...WAITING_METRICS,
+  ...CONNECT_METRICS,
   ...SLO_METRICS,
   ...CANARY_METRICS,
   ...OVERLOAD_METRICS,

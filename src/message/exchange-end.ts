@@ -1,6 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import type { Exchange } from "./exchange.ts";
+import { Method } from "./request-head.ts";
 
 /** Whether a response that has begun is bad by its end: it broke off by no fault of the client, or its call of gRPC failed. */
 export function endsBadly({ fault, attempt }: Exchange): boolean {
@@ -10,7 +11,8 @@ export function endsBadly({ fault, attempt }: Exchange): boolean {
   return fault === Fault.UpstreamUnavailable || fault === Fault.UpstreamMalformed || fault === Fault.InternalError;
 }
 
-/** Whether the connection, or the stream of HTTP/2, has left HTTP: for a WebSocket. RFC 8441 §4 */
+/** Whether the connection, or the stream of HTTP/2, has left HTTP: for a WebSocket or a tunnel. RFC 8441 §4, RFC 9110 §9.3.6 */
 export function hasLeftHttp({ request, response }: Exchange): boolean {
-  return response.status === 101 || (response.status === 200 && request.upgrade && request.major > 1);
+  if (response.status === 101) return true;
+  return response.status === 200 && ((request.upgrade && request.major > 1) || request.method === Method.Connect);
 }

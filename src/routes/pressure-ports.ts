@@ -1,6 +1,7 @@
 import { TICK_MS } from "../core/timer-wheel.ts";
 import { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
+import { TunnelCounts } from "../features/connect/tunnel-counts.ts";
 import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import { SloCounts } from "../features/slo/slo-counts.ts";
 import type { Rooms } from "../features/waiting/rooms.ts";
@@ -21,6 +22,8 @@ export interface PressurePorts {
   readonly canaries: CanaryCells;
   /** Waiting rooms. */
   readonly rooms: Rooms;
+  /** Tunnels of forward proxies. */
+  readonly tunnels: TunnelCounts;
 }
 
 /**
@@ -39,5 +42,6 @@ export function pressurePorts(
     slos: new SloCounts(worker, sloKeys),
     canaries: new CanaryCells(worker, canaryKeys),
     rooms: makeRooms(clock),
+    tunnels: new TunnelCounts(worker),
   };
 }

@@ -9,6 +9,7 @@ import { fileMode, socketPath } from "../config/socket-kinds.ts";
 import { clientDemand, listenerSite, listenerTls, type TlsSettings } from "../config/tls-settings.ts";
 import { hostAndPort } from "../core/ip-address.ts";
 import { MAX_LISTENERS } from "../core/limits.ts";
+import { type ForwardProxyConfig, forwardProxy } from "./forward-proxy.ts";
 
 /** One address of the gateway's for clients, whatever way it was written: in `server.listeners`, or by `host` and `port`. docs/listeners.md */
 export interface ServerListener {
@@ -35,6 +36,8 @@ export interface ServerListener {
   /** Whether HTTP/3 is served at the UDP port of `http3Port`. */
   readonly http3: boolean;
   readonly http3Port: number;
+  /** Null for a listener of the site. docs/forward-proxy.md */
+  readonly forwardProxy: ForwardProxyConfig | null;
 }
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
@@ -44,7 +47,7 @@ const RESERVED = /^(internal|internal-socket|sidecar-ingress|sidecar-egress|tcp-
 const rows = {
   name: {
     type: textLike(NAME, "a name of letters, digits, dots and dashes"),
-    default: "",
+    absent: "",
     example: "public",
     doc: "in logs and metrics, and for `listeners` of a route; the address by default",
   },
@@ -66,6 +69,11 @@ const rows = {
   redirect_https: { type: flag(), absent: null, example: true, doc: "true sends cleartext requests to https://" },
   http2: { type: flag(), absent: null, example: false, doc: "server.http2 by default" },
   http3: { type: flag(), absent: null, example: false, doc: "HTTP/3 at the same port of UDP; server.http3 by default" },
+  forward_proxy: {
+    type: forwardProxy,
+    absent: null,
+    doc: "clients reach other servers through this listener, and no route",
+  },
 } as const satisfies Rows;
 
 /** An entry of `server.listeners`. docs/listeners.md */
@@ -159,6 +167,8 @@ function resolveListener(values: ListenerValues, defaults: ListenerDefaults, spo
     http2: values.http2 ?? http2.enabled,
     http3: isSecure && place.socket === "" && (values.http3 ?? http3.enabled),
     http3Port: place.port,
+    forwardProxy:
+      values.forward_proxy === null ? null : forwardProxy.resolve(values.forward_proxy, below(spot, "forward_proxy")),
   };
   check(listed, values, defaults, spot);
   return listed;
@@ -185,9 +195,27 @@ function check(
   if (values.http3 === true && !listed.tls)
     fault("http3", "HTTP/3 always runs over TLS: say tls: true, or remove http3");
   if (values.http3 === true && listed.socket !== "") fault("http3", "HTTP/3 is over UDP, and this is a UNIX socket");
+  checkForwardProxy(listed, fault, spot);
   if (listed.socket === "" && values.group !== "") log.warn([...path, "group"], "has no effect without a UNIX socket");
   const withoutQuic = quicFault(listed, tls);
   if (withoutQuic !== "") log.fault(path, withoutQuic, true);
+}
+
+function checkForwardProxy(
+  { forwardProxy: own, http3, redirectsHttps, host, socket }: ServerListener,
+  fault: (key: string, message: string) => void,
+  { path, log }: Spot,
+): void {
+  if (own === null) return;
+  if (http3) fault("forward_proxy", "is for HTTP/1.1 and HTTP/2: say http3: false here");
+  if (redirectsHttps)
+    fault("forward_proxy", "and redirect_https contradict each other: say redirect_https: false here");
+  if (own.basic === null && socket === "" && !isLoopbackHost(host))
+    log.warn([...path, "forward_proxy"], "lets every client use the proxy that reaches this address: add basic");
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
 /** Why HTTP/3 cannot be served as a listener's TLS demands, or "": the runtime's QUIC has one set of terms for all names. */
@@ -261,6 +289,7 @@ const PLAIN = {
   redirectsHttps: false,
   http3: false,
   http3Port: -1,
+  forwardProxy: null,
 };
 
 /** A server, as far as its listeners go. */

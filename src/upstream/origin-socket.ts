@@ -60,6 +60,8 @@ export interface OriginSettings {
   readonly isLenient?: boolean;
   /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
   readonly isRefused?: (socket: ByteSocket) => boolean;
+  /** Whether a connection to an address may be made, judged right before it is; without it, to any. */
+  readonly admits?: (address: string) => boolean;
 }
 
 /** Why there is no connection to an origin. */
@@ -113,7 +115,8 @@ export interface Dial {
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): Dial | null {
   const { hostname, socketPath } = settings;
   if (ipVersion(hostname) !== 0 || isSocket(socketPath)) {
-    connectTo(hostname, settings, connection);
+    if (settings.admits?.(hostname) === false) connection.onConnectFailed(deniedAddress(settings, connection));
+    else connectTo(hostname, settings, connection);
     return null;
   }
   const dial = new NamedDial(settings, connection);
@@ -137,6 +140,12 @@ export function dialOptions(
   address: string,
 ): object {
   return isSocket(socketPath) ? { unix: socketPath } : { hostname: address, port };
+}
+
+/** No address of the origin may be connected to. */
+function deniedAddress({ originKey }: OriginSettings, { pool, requestId }: UpstreamSocketOwner): ConnectFailure {
+  pool.context.onFailed(originKey, "address_denied", FaultDetail.None, requestId);
+  return { fault: Fault.DestinationDenied, detail: FaultDetail.None };
 }
 
 function connectTo(address: string, settings: OriginSettings, connection: UpstreamSocketOwner): void {
@@ -285,9 +294,12 @@ class NamedDial implements Dial {
     if (this.isWaiting) this.owner.onNaming(true);
   }
 
-  private onNames(addresses: readonly string[], failure: string): void {
+  private onNames(found: readonly string[], failure: string): void {
     this.isWaiting = false;
     const { context } = this.owner.pool;
+    const { admits } = this.settings;
+    const addresses = admits === undefined ? found : found.filter(admits);
+    if (found.length > 0 && addresses.length === 0) return this.deny();
     this.startedMs = context.turn.nowMs;
     this.left = this.tried.size === 0 ? addresses : addresses.filter((address) => !this.tried.has(address));
     this.at = 0;
@@ -303,6 +315,13 @@ class NamedDial implements Dial {
       this.isRefreshed = true;
     }
     this.next();
+  }
+
+  private deny(): void {
+    this.isOver = true;
+    this.owner.pool.context.wheel.remove(this.timer);
+    this.dropPending();
+    this.owner.onConnectFailed(deniedAddress(this.settings, this.owner));
   }
 
   private next(): void {
@@ -352,7 +371,8 @@ class NamedDial implements Dial {
   }
 
   private get proven(): string {
-    return this.owner.pool.context.names.provenOf(this.settings.hostname);
+    const proven = this.owner.pool.context.names.provenOf(this.settings.hostname);
+    return proven !== "" && this.settings.admits?.(proven) === false ? "" : proven;
   }
 }
 

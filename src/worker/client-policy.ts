@@ -243,6 +243,17 @@ function limitPhase(
   return own.some((one) => one !== null) ? new RateLimitPhase(name, own, sharedClock, reports) : null;
 }
 
+/** Makes the checks of passwords, and the count of wrong ones. */
+export function passwordChecks({ sharedClock, buckets }: Pick<ClientPolicyPorts, "sharedClock" | "buckets">): {
+  readonly passwords: Passwords;
+  readonly guesses: Guesses;
+} {
+  return {
+    passwords: new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock),
+    guesses: new Guesses(new TokenBuckets(buckets), sharedClock),
+  };
+}
+
 /** Endpoints of the gateway's own have access rules of their own. */
 function authPhase(
   config: RuntimeConfig,
@@ -250,11 +261,8 @@ function authPhase(
   inputs: ClientPolicyPorts,
   asking: ClientMethodPorts,
 ): Phase | null {
-  const { sharedClock, turns, reports, keySets, wallClock: clock } = inputs;
-  const checks = {
-    passwords: new Passwords((password, hash) => Bun.password.verify(password, hash), sharedClock),
-    guesses: new Guesses(new TokenBuckets(inputs.buckets), sharedClock),
-  };
+  const { turns, reports, keySets, wallClock: clock } = inputs;
+  const checks = passwordChecks(inputs);
   let signIn: SignIn | null = null;
   const site = {
     ...asking,

@@ -23,6 +23,17 @@ interface PoolUse {
   readonly isMirror?: boolean;
   /** Connections that are kept; the transport's by default. */
   readonly maxIdle?: number;
+  readonly admits?: (address: string) => boolean;
+}
+
+/** What keeps clients that name servers themselves from some of these. */
+export interface OriginGuard {
+  /** Tells its connections from those of others. */
+  readonly key: string;
+  /** None of the gateway's own listeners is reached. */
+  readonly own: OwnListeners;
+  /** Whether an address may be connected to. */
+  admits(address: string): boolean;
 }
 
 /** Connections of another kind. */
@@ -82,6 +93,31 @@ export class OriginPools {
     return this.keep(this.pool(origin, key, () => identity.tlsFor(origin.hostname, serverIds), { own }));
   }
 
+  /** The pool of an origin that a client names: one for each guard. docs/forward-proxy.md */
+  guardedPool(origin: OriginConfig, { key, own, admits }: OriginGuard): Pool {
+    return this.pool(origin, key, () => NO_TLS, { own, admits });
+  }
+
+  /** How a tunnel to an origin is made. */
+  tunnelTo(origin: OriginConfig, { own, admits }: OriginGuard): OriginSettings {
+    const { maxResponseFields, idleConnTimeoutMs: idleTimeoutMs } = this.transport;
+    const isRefused = (socket: ByteSocket) => own.isAt(socket, origin.port);
+    const { hostname, port, authority } = origin;
+    const originKey = `${origin.hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+    return {
+      originKey,
+      hostname,
+      port,
+      authority,
+      tls: null,
+      maxIdleConnections: 0,
+      idleTimeoutMs,
+      maxResponseFields,
+      isRefused,
+      admits,
+    };
+  }
+
   /** A sidecar's certificates have changed: exchanges go over new connections from now on. */
   renewSidecar(): void {
     for (const [key, pool] of this.pools) if (key.endsWith(` ${SIDECAR}`)) pool.renew();
@@ -117,7 +153,7 @@ export class OriginPools {
     origin: OriginConfig,
     tlsKey: string,
     tls: () => UpstreamTls,
-    { own = null, isLenient = false, isMirror = false, maxIdle = -1 }: PoolUse,
+    { own = null, isLenient = false, isMirror = false, maxIdle = -1, admits }: PoolUse,
   ): Pool {
     const isHttp2 = speaksHttp2(origin.scheme);
     const secure = usesTls(origin.scheme);
@@ -139,6 +175,7 @@ export class OriginPools {
       isLenient,
       idleTimeoutMs: this.transport.idleConnTimeoutMs,
       ...(own === null ? {} : { isRefused: (socket: ByteSocket) => own.isAt(socket, origin.port) }),
+      ...(admits === undefined ? {} : { admits }),
     };
     const pool = this.made(origin, settings);
     this.pools.set(key, pool);

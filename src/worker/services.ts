@@ -8,6 +8,7 @@ import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
+import type { TunnelCounts } from "../features/connect/tunnel-counts.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
@@ -49,6 +50,7 @@ export interface GivenServices {
   readonly slos: SloCounts;
   readonly canaries: CanaryCells;
   readonly rooms: Rooms;
+  readonly tunnels: TunnelCounts;
 }
 
 /**

@@ -188,7 +188,8 @@ function splitFor(router: Router, head: RequestHead): Route | null {
     : router.findPrefixCanonical(canonicalise(head.path()).canonical, head);
 }
 
-function soleRoute(config: RuntimeConfig, label: string, handler: Handler, streamsHttp2 = false): Route {
+/** A route that takes every request. */
+export function soleRoute(config: RuntimeConfig, label: string, handler: Handler, streamsHttp2 = false): Route {
   return buildRouter([{ ...routeInit(config, label, "/", handler), streamsHttp2 }]).routes[0]!;
 }
 

@@ -276,7 +276,7 @@ export class PublicListeners {
     const { server } = runtime.config;
     one.config = config;
     describeListener(ports.listener, config, server);
-    ports.reconfigure(settingsOf(config, runtime), runtime.pipeline);
+    ports.reconfigure(settingsOf(config, runtime), runtime.forwardProxies.get(config.name) ?? runtime.pipeline);
     if (endpoint === null) return;
     const { certificates } = this.inputs;
     endpoint.certificates = certificates.storeOf(config.name, config.site);

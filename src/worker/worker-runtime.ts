@@ -46,6 +46,7 @@ import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
+import { FORWARD_PROXY_LABEL, forwardProxies } from "./forward-proxies.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
@@ -82,6 +83,8 @@ export interface WorkerRuntime {
   readonly pools: OriginPools;
   /** Makes a route's handler anew, with other targets. */
   readonly make: RouteMaker;
+  /** By the names of their listeners. */
+  readonly forwardProxies: ReadonlyMap<string, Pipeline>;
   /** null where there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
   /** null if there are none. */
@@ -139,7 +142,20 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog: accessLog?.ofServer ?? null, tracer });
   const streams = streamsOf(config, inputs);
   const settings = connectionSettings(config);
-  return { config, router, pipeline, internalPipeline, settings, pools, make, sidecar, streams, purge };
+  const proxies = forwardProxies(config, { inputs, pools, budget, accessLog: accessLog?.ofServer ?? null });
+  return {
+    config,
+    router,
+    pipeline,
+    internalPipeline,
+    settings,
+    pools,
+    make,
+    forwardProxies: proxies,
+    sidecar,
+    streams,
+    purge,
+  };
 }
 
 /** What forwards connections is loaded where a configuration asks for it. */
@@ -288,6 +304,7 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
     ...authPaths(config).map(({ path }) => path),
     ...transcodedRoutes(config).map((route) => route.httpPath),
     ...sidecar,
+    ...(config.server.listeners.some((one) => one.forwardProxy !== null) ? [FORWARD_PROXY_LABEL] : []),
     ...sidecarRoutes(config).map(pathOf),
   ];
 }

@@ -59,6 +59,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.targets.concurrency", "pressure.md#concurrency"],
   ["server.allowed_methods", "guards.md#policies-at-a-route"],
   ["server.listeners", "listeners.md"],
+  ["server.listeners.forward_proxy", "forward-proxy.md"],
   ["server.tls.hosts", "tls.md#tls-by-host"],
   ["server.tls", "tls.md"],
   ["providers.kubernetes", "gateway-api.md"],

@@ -41,18 +41,21 @@ export class BasicMethod implements AuthMethod {
   private readonly passwords: Passwords;
   private readonly guesses: Guesses;
   private readonly hidesCredentials: boolean;
+  private readonly field: HeaderId;
   /** A hash of each kind, by its kind. */
   private readonly decoys: ReadonlyMap<string, string>;
   /** Who waits for the check of a name and password. */
   private readonly waiting: Map<string, Later[]> = new Map();
 
-  /** @param users name to hash @param passes whether `Authorization` goes on to the upstream */
+  /** @param users name to hash @param passes whether `Authorization` goes on to the upstream @param field that has the credentials */
   constructor(
     realm: string,
     users: ReadonlyMap<string, string>,
     { passwords, guesses }: PasswordChecks,
     passes: boolean,
+    field: HeaderId = HeaderId.Authorization,
   ) {
+    this.field = field;
     this.guesses = guesses;
     this.challenge = `Basic realm="${realm}", charset="UTF-8"`;
     this.hashes = users;
@@ -63,12 +66,12 @@ export class BasicMethod implements AuthMethod {
 
   judge(ex: Exchange, later: Later): Judgement | null {
     const { headers } = ex.request;
-    const at = onlyAuthorization(headers);
+    const at = onlyOne(headers, this.field);
     if (at < 0) return DENIED;
     const field = headers.valueBytes(at);
     const before = this.passwords.shown(field);
     if (before !== null && this.hashes.get(before.name) === before.hash) return this.letIn(before.name);
-    const found = credentialsOf(headers);
+    const found = credentialsOf(headers, this.field);
     if (found === null) return DENIED;
     const { name, password } = found;
     const hash = this.hashes.get(name);
@@ -125,8 +128,8 @@ export class BasicMethod implements AuthMethod {
  * What the one `Authorization: Basic` of a head says; null if there is none, more than one, or none that can be read.
  * RFC 7617 §2; text is UTF-8.
  */
-function credentialsOf(headers: HeaderBlock): Credentials | null {
-  const at = onlyAuthorization(headers);
+function credentialsOf(headers: HeaderBlock, field: HeaderId): Credentials | null {
+  const at = onlyOne(headers, field);
   if (at < 0) return null;
   const from = headers.valueFrom(at);
   const to = headers.valueTo(at);
@@ -144,10 +147,10 @@ function credentialsOf(headers: HeaderBlock): Credentials | null {
   return { name: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-/** Where the one `Authorization` of a head is; -1 if there is none, or more than one. */
-function onlyAuthorization(headers: HeaderBlock): number {
-  const at = headers.find(HeaderId.Authorization);
-  return at >= 0 && headers.find(HeaderId.Authorization, at + 1) < 0 ? at : -1;
+/** Finds the one field of a head that has the credentials; -1 if there is none, or more than one. */
+function onlyOne(headers: HeaderBlock, field: HeaderId): number {
+  const at = headers.find(field);
+  return at >= 0 && headers.find(field, at + 1) < 0 ? at : -1;
 }
 
 /** What the time of a check depends on: algorithm and cost, without salt and sum. bcrypt's letters are of different programs alone. */

@@ -114,7 +114,11 @@ const DIGITS: Buffer = Buffer.alloc(20, Byte.Zero);
 const ID_NAME = "X-Request-Id".length;
 
 /** Fields that no prebuilt response of HTTP/2 or HTTP/3 has: those of connections. */
-export const NOT_IN_FIXED: Uint8Array = dropTable([...HOP_BY_HOP, HeaderId.Http2Settings]);
+export const NOT_IN_FIXED: Uint8Array = dropTable([
+  // The gateway itself is the proxy that asks. RFC 9110 §11.7.1
+  ...HOP_BY_HOP.filter((id) => id !== HeaderId.ProxyAuthenticate),
+  HeaderId.Http2Settings,
+]);
 
 /** Fields that no other response has: those of connections, and those that are written apart. */
 export const NOT_IN_REPLIES: Uint8Array = dropTable([

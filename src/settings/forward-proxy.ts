@@ -1,0 +1,38 @@
+import { TEXT } from "../config/form.ts";
+import { describe, type Kind, list, piece, Wrong, written } from "../config/piece.ts";
+import { block, type ConfigOf } from "../config/row.ts";
+import { cidr, duration, integer } from "../config/scalars.ts";
+import { basic } from "../features/auth/basic-settings.ts";
+import { type HostRule, hostRule, ruleText } from "../features/connect/host-rules.ts";
+
+/** `forward_proxy` of a listener. docs/forward-proxy.md */
+export const forwardProxy = block(
+  {
+    allow: {
+      type: list(hostPattern(), "hosts"),
+      required: "the hosts that clients may reach, such as allow: ['*.example.com:443']",
+      example: ["*.example.com:443", "deb.debian.org"],
+      doc: "host, host:port or host:*; *.example.com is every name below it, * every host; without a port 80 and 443",
+    },
+    allow_networks: {
+      type: list(cidr(), "networks"),
+      example: ["10.1.0.0/16"],
+      doc: "networks that are not of the Internet and may be reached all the same",
+    },
+    basic: { type: basic, absent: null, doc: "who may use it, by Proxy-Authorization; every client by default" },
+    max_tunnels: { type: integer(1, 1_000_000), default: 1000, doc: "tunnels at once, in all workers and listeners" },
+    max_tunnels_per_client: { type: integer(1, 1_000_000), default: 100, doc: "of one address" },
+    idle_timeout: { type: duration(1000), default: "10m", doc: "a tunnel without a byte for so long ends" },
+  },
+  { shorthand: "allow" },
+);
+
+export type ForwardProxyConfig = ConfigOf<typeof forwardProxy>;
+
+function hostPattern(): Kind<HostRule> {
+  const kind = piece<HostRule>((value) => {
+    const rule = typeof value === "string" ? hostRule(value) : null;
+    return rule ?? new Wrong(`expected a host such as example.com, *.example.com:443 or *, found ${describe(value)}`);
+  }, TEXT);
+  return written(kind, ruleText);
+}
