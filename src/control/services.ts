@@ -15,7 +15,7 @@ import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
 import { CanaryBook } from "../features/canary/control/canary-book.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
-import { TunnelOwner } from "../features/connect/control/tunnel-owner.ts";
+import { ProxyTunnels } from "../features/connect/control/proxy-tunnels.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
 import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-member.ts";
@@ -144,7 +144,7 @@ export function makeServices(site: ThreadPorts) {
     slos,
     canaries,
     rooms,
-    tunnels: new TunnelOwner(pool.size),
+    tunnels: new ProxyTunnels(pool.size),
     overload: new OverloadWatch(pool.size, { event }),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),

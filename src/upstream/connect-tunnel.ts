@@ -14,7 +14,7 @@ import {
 } from "./origin-socket.ts";
 
 /** How long a tunnel may take to be made, and may be silent. */
-export interface TunnelTimes {
+interface TunnelTimes {
   readonly connectMs: number;
   readonly idleMs: number;
 }
@@ -100,7 +100,7 @@ export class ConnectTunnel implements UpstreamSocketOwner, TunnelEnd, TimerOwner
     this.closeBoth();
   }
 
-  // ── what the client does ──────────────────────────────────────────────────────────────────────────────────────
+  // ── the client ──────────────────────────────────────────────────────────────────────────────────────
 
   tunnelStart(): void {}
 

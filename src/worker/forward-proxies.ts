@@ -25,7 +25,7 @@ import type { OriginGuard, OriginPools } from "./origin-pools.ts";
 import type { RuntimePorts } from "./runtime-inputs.ts";
 import { soleRoute } from "./sidecar.ts";
 
-/** What the pipelines of forward proxies are made of. */
+/** Parts of the pipelines of forward proxies. */
 interface ForwardProxyPorts {
   readonly inputs: RuntimePorts;
   readonly pools: OriginPools;

@@ -223,7 +223,9 @@ function accessLogOf(config: RuntimeConfig, inputs: WayPorts, policies: PolicyTa
   const ports: AccessLogPorts = {
     clock: inputs.services.clock,
     random: Math.random,
-    namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
+    namesUsers:
+      [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled) ||
+      config.server.listeners.some(({ forwardProxy }) => forwardProxy !== null && forwardProxy.basic !== null),
     namesCountries: config.server.geo.countryDb !== "",
     names: inputs.requestIds,
     threshold: inputs.threshold,

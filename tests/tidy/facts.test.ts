@@ -43,7 +43,7 @@ const PHASE_OBJECT = /\b(\w+): Phase = \{\n\s*name: "(\w+)"/g;
 /** The names that a class declares; one that stands in for another has the name of that one: `OtherPhase.NAME`. */
 const NAME_LINE = /^ {2}(?:static readonly NAME|readonly name)\b([^;]*);/gm;
 /** Phases of the other listeners, and what stands around any phase. docs/phases.md#other-listeners */
-const NOT_ON_THE_WAY = ["sidecarIngress", "sidecarEgress", "boundedBody"];
+const NOT_ON_THE_WAY = ["sidecarIngress", "sidecarEgress", "forwardProxy", "boundedBody"];
 const AROUND_ANY_PHASE = "src/explain/dry-run.ts#TracedPhase";
 
 interface DeclaredPhase {

@@ -60,7 +60,7 @@ async function tunnel(port: number, to: string, lines: readonly string[] = [ALIC
   return client;
 }
 
-test("a tunnel carries what comes, early bytes first, and its end", async () => {
+test("a tunnel carries all bytes, early ones first, and its end", async () => {
   const to = at(origin.port);
   const client = await RawClient.connect(proxyPort);
   client.send(

@@ -7,7 +7,7 @@ import { Method } from "../../message/request-head.ts";
 import type { HostRules } from "./host-rules.ts";
 import type { TunnelBounds, TunnelCounts } from "./tunnel-counts.ts";
 
-/** What a check of a name and password says. */
+/** The outcome of a check of name and password. */
 interface ProxyJudgement {
   readonly kind: string;
   readonly status?: number;
@@ -21,8 +21,8 @@ export interface ProxyAuth {
   judge(ex: Exchange, later: (judgement: ProxyJudgement) => void): ProxyJudgement | null;
 }
 
-/** What the phase is made of. */
-export interface ProxyPorts extends TunnelBounds {
+/** Parts of the phase. */
+interface ProxyPorts extends TunnelBounds {
   readonly rules: HostRules;
   /** Null if every client may use the proxy. */
   readonly auth: ProxyAuth | null;

@@ -6,7 +6,7 @@ import { CONNECT_METRICS } from "../metrics.ts";
 import type { SharedTunnels } from "../tunnel-counts.ts";
 
 /** The shared counts of tunnels. docs/forward-proxy.md#limits */
-export class TunnelOwner implements ControlService<RuntimeConfig> {
+export class ProxyTunnels implements ControlService<RuntimeConfig> {
   private readonly shared: SharedTunnels["tunnels"];
 
   constructor(workers: number) {
