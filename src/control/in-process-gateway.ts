@@ -8,7 +8,7 @@ import { nonceBuffer } from "../features/agents/nonce-memory.ts";
 import { createBanTable } from "../features/bans/ban-table.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
-import { createTunnelCounts } from "../features/connect/control/tunnel-owner.ts";
+import { createTunnelCounts } from "../features/connect/control/proxy-tunnels.ts";
 import { ALONE } from "../features/fleet/control/fleet.ts";
 import { NO_GEO } from "../features/geo/place-finder.ts";
 import { createPressureNumbers } from "../features/overload/shared-pressure.ts";
