@@ -143,19 +143,8 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const streams = streamsOf(config, inputs);
   const settings = connectionSettings(config);
   const proxies = forwardProxies(config, { inputs, pools, budget, accessLog: accessLog?.ofServer ?? null });
-  return {
-    config,
-    router,
-    pipeline,
-    internalPipeline,
-    settings,
-    pools,
-    make,
-    forwardProxies: proxies,
-    sidecar,
-    streams,
-    purge,
-  };
+  const ways = { pipeline, internalPipeline, forwardProxies: proxies, sidecar, streams };
+  return { config, router, ...ways, settings, pools, make, purge };
 }
 
 /** What forwards connections is loaded where a configuration asks for it. */

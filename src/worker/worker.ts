@@ -59,10 +59,9 @@ import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { Purges } from "./purges.ts";
 import { QuicPorts } from "./quic-port.ts";
 import { type GivenServices, type ListedWorkerServices, listParts, PartList } from "./services.ts";
-import type { Streams } from "./streams.ts";
+import type { Streams, UdpListeners } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
-import type { UdpListeners } from "./udp-listeners.ts";
 import { WorkerCache } from "./worker-cache.ts";
 import { WorkerCertificates } from "./worker-certificates.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
@@ -442,7 +441,7 @@ export class Worker {
     const addresses = udpAddressesOf(config);
     if (this.udp === null && addresses.length === 0) return;
     if (this.udp === null) {
-      const { UdpListeners } = require("./udp-listeners.ts") as typeof import("./udp-listeners.ts");
+      const { UdpListeners } = require("./streams.ts") as typeof import("./streams.ts");
       const { turn, wheel, names } = this.services;
       const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
       this.udp = new UdpListeners({ turn, wheel, names, onException }, () => this.streams);
