@@ -178,7 +178,7 @@ export const SUBJECTS: readonly Subject[] = [
     "body rewriting, sub_filter, substitute, replace text, search and replace, html rewrite, rewrite links",
   ),
   row("ssi", "ssi, server side includes, shtml, include virtual"),
-  row("uwsgi", "uwsgi, scgi, wsgi, django, flask, python app, uwsgi_pass, scgi_pass"),
+  row("uwsgi", "uwsgi app, scgi, wsgi, python app, uwsgi_pass, scgi_pass"),
   row("streams", "tcp, tcp proxy, stream, layer 4, l4, raw tcp, postgres, mysql, mqtt, ssh"),
   row("streams#tls-pass-through", "tls passthrough, ssl passthrough, tls pass through, sni routing"),
   row("streams#udp", "udp, dns proxy, udp proxy"),
