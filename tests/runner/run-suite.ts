@@ -8,8 +8,8 @@ import { SuiteTally } from "./suite-tally.ts";
 import { TestConsole } from "./test-console.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-/** Tests wait more than they compute: two more than there are processors. */
-const LANES = Number(process.env.TEST_LANES ?? Math.min(availableParallelism() + 2, 6));
+/** Tests wait more than they compute: three more than there are processors. */
+const LANES = Number(process.env.TEST_LANES ?? Math.min(availableParallelism() + 3, 6));
 const LIMIT_S = 900;
 const LONG_LIMIT_S = 7200;
 /** So many files whose tests failed are run once more, each alone; more of them are no accident. */

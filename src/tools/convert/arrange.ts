@@ -277,6 +277,7 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
   return [...routes.values()]
     .sort((a, b) => a.index - b.index || pathRank(a.path) - pathRank(b.path))
     .flatMap(({ rule, path, hosts, taken }) => {
+      if (rule.methods.length > 0 && rule.methods.every((method) => taken.includes(method))) return [];
       const keys = keysOf(rule, path, hostsOf(hosts), taken);
       const own = { rule, keys };
       return isFileAlone(keys, path) ? [{ rule, keys: belowFile(keys, path) }, own] : [own];
@@ -320,8 +321,9 @@ function cellOf({ host, path }: Placed): string {
 
 function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: readonly string[]): Keys {
   const { type, ...rest } = rule.keys;
-  const methods =
-    rule.methods.length > 0 ? rule.methods : taken.length > 0 ? METHODS.filter((one) => !takes(taken, one)) : [];
+  // Of two routes of one place, the first one has the methods that both name.
+  const own = rule.methods.filter((one) => !taken.includes(one));
+  const methods = own.length > 0 ? own : taken.length > 0 ? METHODS.filter((one) => !takes(taken, one)) : [];
   const isFile = hasType(rule.keys, "static");
   // Files are for GET and HEAD: a rule of other methods would send them nowhere else.
   if (isFile && methods.length > 0 && !methods.includes("GET"))

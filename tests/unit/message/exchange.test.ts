@@ -41,7 +41,7 @@ describe("what is used again remembers nothing of the last request", () => {
     const used = new Exchange(IDLE);
     const fresh = new Exchange(IDLE);
     const fields = used as unknown as Record<string, unknown>;
-    const own = Object.keys(used).filter((name) => !["request", "reply", "attempt", "uses"].includes(name));
+    const own = Object.keys(used).filter((name) => !["request", "response", "attempt", "uses"].includes(name));
     for (const name of own) fields[name] = "of the last request";
     used.reset(IDLE);
     expect(own.filter((name) => fields[name] !== (fresh as unknown as Record<string, unknown>)[name])).toEqual([]);

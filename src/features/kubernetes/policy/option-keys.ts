@@ -2,6 +2,7 @@
 const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
   ...[
     "load_balancing",
+    "hedge",
     "mirror",
     "mirrors",
     "circuit_breaker",

@@ -155,7 +155,7 @@ function responseHeaders(scope: Scope, rule: Rule): void {
       continue;
     }
     // A line break at its end would end the line that it is in.
-    const value = written.replace(/[\r\n]+$/, "");
+    const value = withoutLineEnd(written);
     const template = nginxTemplate(value);
     if (template !== null && /^(etag|last-modified)$/i.test(name)) {
       // There is one of them.
@@ -568,3 +568,9 @@ const OPTIONS: readonly Option[] = [
   bodyTexts,
   includes,
 ];
+
+function withoutLineEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && "\r\n".includes(text[end - 1]!)) end--;
+  return text.slice(0, end);
+}
