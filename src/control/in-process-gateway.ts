@@ -88,6 +88,7 @@ export class InProcessGateway {
       lists: {},
       overload: createPressureNumbers(1),
       slos: [],
+      ai: [],
       canaries: [],
       rooms: [],
       tunnels: createTunnelCounts(1),

@@ -8,6 +8,7 @@ import { ServiceList } from "../core/service-list.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
 import { AgentDirectories } from "../features/agents/control/agent-directories.ts";
+import { AiBook } from "../features/ai/control/ai-book.ts";
 import { KeyService } from "../features/auth/control/key-service.ts";
 import { ServiceTargets } from "../features/balance/control/service-targets.ts";
 import { BanService } from "../features/bans/control/ban-service.ts";
@@ -142,6 +143,7 @@ export function makeServices(site: ThreadPorts) {
     functions,
     concurrency: new ConcurrencyLimits(config, pool.size),
     slos,
+    ai: new AiBook(config, pool.size),
     canaries,
     rooms,
     tunnels: new ProxyTunnels(pool.size),

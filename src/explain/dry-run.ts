@@ -67,7 +67,7 @@ import { publicRouter } from "../worker/routing.ts";
 import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
 import { describeListener } from "../worker/worker-listeners.ts";
-import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
+import { modelPorts, publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedResponse, RecordingSink } from "./recording-sink.ts";
 
@@ -305,7 +305,8 @@ export class DryRun {
     return builtInEndpoints({ ...parts, onPurged: () => {}, dashboard: { page, stream } });
   }
 
-  private site({ requestIds, budget: bodies, client }: WayPorts): RouteTypePorts {
+  private site(inputs: WayPorts): RouteTypePorts {
+    const { requestIds, budget: bodies, client } = inputs;
     const { config, services } = this;
     const { clock, wheel, turn } = services;
     let nodes: ConfiguredNodes | null = null;
@@ -313,6 +314,7 @@ export class DryRun {
       config,
       // What the request is itself sent to is what counts here.
       mirrors: null,
+      ai: modelPorts(inputs),
       functions: null,
       redirects: redirectsOf(client.lists),
       cookieKey: machineKey(),

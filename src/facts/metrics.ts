@@ -1,6 +1,7 @@
 import type { MetricRows } from "../core/metric-row.ts";
 import { ACME_METRICS } from "../features/acme/metrics.ts";
 import { AGENT_METRICS } from "../features/agents/metrics.ts";
+import { AI_METRICS } from "../features/ai/metrics.ts";
 import { AUTH_METRICS } from "../features/auth/metrics.ts";
 import { BAN_METRICS } from "../features/bans/metrics.ts";
 import { BOT_METRICS } from "../features/bots/metrics.ts";
@@ -30,6 +31,7 @@ export const METRICS = {
   ...GATEWAY_METRICS,
   ...MIRROR_METRICS,
   ...HEDGE_METRICS,
+  ...AI_METRICS,
   ...PAGE_METRICS,
   ...WAF_METRICS,
   ...TELEMETRY_METRICS,

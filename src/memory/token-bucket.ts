@@ -91,6 +91,37 @@ export class TokenBuckets {
     }
   }
 
+  /** The debt of the bucket of the key that was hashed last, in units of its rate. */
+  debtOf(key: BucketKey, rate: BucketRate, nowMs: number): number {
+    const set = HEADER_WORDS + (key.low & this.setMask) * SET_WORDS;
+    const tag = key.high === 0 ? 1 : key.high;
+    const tick = Math.floor(nowMs / TICK_MS) | 0;
+    const now = Math.floor(nowMs * rate.unitsPerMs) | 0;
+    for (let place = set; place < set + PLACES; place++) {
+      if (Atomics.load(this.words, place) !== tag) continue;
+      return this.isFull(place, tick) ? 0 : rate.debt((Atomics.load(this.words, place + FULL_AT) - now) | 0);
+    }
+    return 0;
+  }
+
+  /**
+   * Takes tokens that have been used already, however few there are: the bucket is empty at least. Less than none are given back.
+   * @param nowMs see `take`
+   */
+  charge(key: BucketKey, rate: BucketRate, nowMs: number, tokens: number): void {
+    const tick = Math.floor(nowMs / TICK_MS) | 0;
+    const set = HEADER_WORDS + (key.low & this.setMask) * SET_WORDS;
+    const place = this.placeOf(set, key.high === 0 ? 1 : key.high, tick);
+    const now = Math.floor(nowMs * rate.unitsPerMs) | 0;
+    for (;;) {
+      const was = Atomics.load(this.words, place + FULL_AT);
+      const debt = this.isFull(place, tick) ? 0 : rate.debt((was - now) | 0);
+      const next = Math.floor(Math.max(0, Math.min(rate.capacity, debt + tokens * rate.unitsPerToken)));
+      this.raiseTick(place, tick, tick + rate.ticksOf(next));
+      if (Atomics.compareExchange(this.words, place + FULL_AT, was, (now + next) | 0) === was) return;
+    }
+  }
+
   /** The place of a key's bucket, taken now where it has none. */
   private placeOf(set: number, tag: number, tick: number): number {
     for (;;) {

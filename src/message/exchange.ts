@@ -1,6 +1,7 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
+import type { AiUse } from "./ai-use.ts";
 import { CacheNote, CacheResult } from "./cache-result.ts";
 import { type AuthIdentity, type ClientPeer, NO_CLIENT } from "./client-peer.ts";
 import type { HeaderBlock } from "./header-block.ts";
@@ -101,6 +102,8 @@ export class Exchange {
   admission!: Held | null;
   /** What rules of `waf.rules` have found and set; null if there are none. */
   rules!: RuleState | null;
+  /** What is known of a request to a language model; null for all others. */
+  ai!: AiUse | null;
 
   constructor(idle: IdleExchangePorts) {
     this.clear(idle);
@@ -146,10 +149,7 @@ export class Exchange {
     return this.pipeline.places.asnOf(this.clientIp);
   }
 
-  /**
-   * Lets go of everything: held resources are given back, received chunks do not outlive their request, and an exchange that
-   * waits to be used again does not keep a configuration that has been replaced meanwhile.
-   */
+  /** Lets go of everything: no held resource, received chunk or configuration that was replaced meanwhile outlives the request. */
   release(): void {
     if (this.held !== null) this.held.release();
     this.held = null;
@@ -213,6 +213,7 @@ export class Exchange {
     this.cacheUse = null;
     this.admission = null;
     this.rules = null;
+    this.ai = null;
   }
 }
 

@@ -104,10 +104,15 @@ export function explainHeaderEdits(edits: HeaderEdits): object {
   return Object.fromEntries(operations().map(([key, operation]) => [key, operation.explain(edits[key])]));
 }
 
-/** Changes the heads that go upstream; null if there is nothing to do. */
-export function requestEdits(edits: Partial<HeaderEdits>): RequestEdits | null {
-  return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
+/** Changes the heads that go upstream; null if there is nothing to do. @param own fields beside those of the route */
+export function requestEdits(edits: Partial<HeaderEdits>, own: OwnFields | null = null): RequestEdits | null {
+  if (own === null) return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
+  const plan = planOf(edits);
+  return new RequestEdits({ ...plan, gone: [...plan.gone, ...own.gone], added: [...plan.added, ...own.added] });
 }
+
+/** Fields that a feature takes out of requests beside the route's `headers`, and adds. */
+export type OwnFields = Pick<EditPlan, "gone" | "added">;
 
 /** Changes the heads of responses, before the cache; null if there is nothing to do. */
 export function responseEdits(edits: Partial<HeaderEdits>): ResponseEdits | null {

@@ -19,6 +19,7 @@ const NO_POLICY_KEYS: Readonly<Record<string, string>> = {
   acme_challenge: "edge obtains certificates for the cluster",
   errors: "its pages are files",
   hooks: "its modules are files",
+  ai: "its models name targets, and its keys are secrets",
   fastcgi: "scripts are files of the server's",
   uwsgi: "the protocol of a Service is HTTP",
   scgi: "the protocol of a Service is HTTP",

@@ -1,4 +1,5 @@
 import { TICK_MS } from "../core/timer-wheel.ts";
+import { AiCounts } from "../features/ai/ai-counts.ts";
 import { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import { TunnelCounts } from "../features/connect/tunnel-counts.ts";
@@ -18,6 +19,8 @@ export interface PressurePorts {
   readonly pressure: WorkerPressure;
   /** Counters of objectives. */
   readonly slos: SloCounts;
+  /** Counters of language models. */
+  readonly ai: AiCounts;
   /** Rollouts. */
   readonly canaries: CanaryCells;
   /** Waiting rooms. */
@@ -40,6 +43,7 @@ export function pressurePorts(
     concurrency: makeGates(services, worker),
     pressure: new WorkerPressure(worker, TICK_MS),
     slos: new SloCounts(worker, sloKeys),
+    ai: new AiCounts(worker),
     canaries: new CanaryCells(worker, canaryKeys),
     rooms: makeRooms(clock),
     tunnels: new TunnelCounts(worker),

@@ -1,4 +1,5 @@
 import type { OriginConfig } from "../config/origin.ts";
+import type { AiCounts } from "../features/ai/ai-counts.ts";
 import type { RedirectList } from "../features/answer/redirect-list.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { CanaryCell } from "../features/canary/canary-cells.ts";
@@ -7,8 +8,10 @@ import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts
 import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import type { HookPorts } from "../features/functions/hook-call.ts";
 import type { HedgeListener } from "../features/hedge/hedge.ts";
+import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
 import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
 import type { Handler, Phase, RouteInit, Upstream } from "../message/exchange.ts";
+import type { NowMs } from "../message/ports.ts";
 import type { SlotGate } from "../message/slot-gate.ts";
 import type { Sections } from "../settings/sections.ts";
 import type { RouteBase } from "./route-base.ts";
@@ -87,6 +90,15 @@ export interface RouteTypePorts {
   readonly functions: (() => FunctionRoutePorts) | null;
   /** What mirrors are made with; null where nothing is mirrored. */
   readonly mirrors: MirrorRoutePorts | null;
+  /** What requests to language models are counted and limited with. */
+  readonly ai: {
+    readonly counts: AiCounts;
+    /** Token buckets of all workers. */
+    readonly buckets: SharedArrayBuffer;
+    /** The same for all workers. */
+    readonly clock: NowMs;
+    readonly onLimited: RateLimitListener["onLimited"];
+  };
   /** What sticky cookies are made with where their route has no secret. */
   readonly cookieKey: string;
   /** The redirects of a list's file. */

@@ -340,6 +340,7 @@ export const END_TAP_ROWS: Readonly<Record<EndTapName, TapRow>> = {
   forwardEnd: { needs: "", does: "ends with the breaker, the connection to the origin and the kept body" },
   concurrency: { needs: "a `concurrency`", does: "gives the places back, to what waits for one" },
   slo: { needs: "an `slo`", does: "counts the response for the objectives of its route" },
+  ai: { needs: "an `ai`", does: "counts the tokens of the model, before the line of the log names them" },
   cacheStore: { needs: "`cache`", does: "lets go of the entry that was being sent" },
   accessLog: { needs: "`access_log`", does: "writes the line, with the results of the others" },
   spans: { needs: "`telemetry`", does: "ends the span; last, since the line of the log names the trace" },

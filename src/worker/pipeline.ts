@@ -141,6 +141,7 @@ const END = {
   forwardEnd: () => new ForwardEnd(),
   concurrency: ({ config }) => concurrencyEnd(config.routes),
   slo: ({ config, router, inputs }) => sloTap(settingsByIndex(config, router.routes), inputs.under.slos),
+  ai: ({ config }) => aiTap(config),
   cacheStore: ({ cache }) => cache?.tap ?? null,
   accessLog: ({ accessLog }) => accessLog,
   spans: ({ tracer }) => tracer?.tap ?? null,
@@ -230,6 +231,13 @@ function sheddingPhase(name: SheddingPhase["name"], { config, router, inputs }: 
 function limitedPhase(name: "concurrency" | "fetchConcurrency", { config, router, inputs }: Way): Phase | null {
   const { under, services } = inputs;
   return concurrencyPhase(name, settingsByIndex(config, router.routes), under.concurrency, services.turn);
+}
+
+/** Null if no route has `ai`; what counts is loaded only then. */
+function aiTap({ routes }: RuntimeConfig): ResponseTap | null {
+  if (!routes.some((route) => "ai" in route && route.ai !== null)) return null;
+  const { AiTap } = require("../features/ai/ai-handler.ts") as typeof import("../features/ai/ai-handler.ts");
+  return new AiTap();
 }
 
 /** Null if all names have one demand. */

@@ -4,6 +4,7 @@ import type { WorkerService } from "../core/worker-service.ts";
 import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { AgentKeyring } from "../features/agents/agent-keyring.ts";
+import type { AiCounts } from "../features/ai/ai-counts.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { CanaryCells } from "../features/canary/canary-cells.ts";
@@ -48,6 +49,7 @@ export interface GivenServices {
   readonly concurrency: Gates;
   readonly pressure: WorkerPressure;
   readonly slos: SloCounts;
+  readonly ai: AiCounts;
   readonly canaries: CanaryCells;
   readonly rooms: Rooms;
   readonly tunnels: TunnelCounts;

@@ -377,6 +377,7 @@ function routeSite(
       random: Math.random,
       onException: (error) => services.upstream.onException(error),
     },
+    ai: modelPorts(inputs),
     functions: inputs.functions,
     redirects: redirectsOf(inputs.client.lists),
     cookieKey,
@@ -387,6 +388,17 @@ function routeSite(
       const init = canaryOf(route);
       return init === null ? null : inputs.under.canaries.of(init.key);
     },
+  };
+}
+
+/** What requests to language models are counted and limited with. */
+export function modelPorts({ under, client, reports }: WayPorts): RouteTypePorts["ai"] {
+  const { buckets, sharedClock: clock } = client;
+  return {
+    counts: under.ai,
+    buckets,
+    clock,
+    onLimited: (ex, status, seconds) => reports.onLimited(ex, status, seconds),
   };
 }
 

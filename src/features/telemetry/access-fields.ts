@@ -41,6 +41,9 @@ const FURTHER = {
   "tls.group": "The same as tls_group.",
   "http2.fingerprint": "How the client began its HTTP/2 connection (docs/fingerprints.md); else null.",
   "agent.name": "The agent that has signed the request, by `server.agents`; null without one.",
+  "ai.model": "The language model that the client has named, at a route with `ai`; null without one.",
+  "ai.prompt_tokens": "Tokens of the request to it; null without a model.",
+  "ai.completion_tokens": "Tokens of its response; null without a model.",
   waiting_room:
     "The turn of a visitor whom a `waiting_room` asks to wait; null if it is in, or got no place in the queue.",
   asn: "The number of the client's network, by `server.geo`; null if unknown.",

@@ -17,7 +17,7 @@ import type { ArmTally } from "../../message/arm-tally.ts";
 import { type Handler, Pipeline, type Upstream } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import { editsBodies } from "../body-edits.ts";
-import { type HeaderEdits, requestEdits, responseEdits } from "../header-operations.ts";
+import { type HeaderEdits, type OwnFields, requestEdits, responseEdits } from "../header-operations.ts";
 import { labelOf } from "../route-base.ts";
 import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
 import { responseRewrite } from "./response-keys.ts";
@@ -48,7 +48,10 @@ export function forwardHandler(
       canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
       streamsBodies: route.inboundChunkedMode === "passthrough",
       failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
-      requestEdits: requestEdits(editsBodies(route) ? plainEdits(route.headers.request) : route.headers.request),
+      requestEdits: requestEdits(
+        editsBodies(route) || route.ai !== null ? plainEdits(route.headers.request) : route.headers.request,
+        aiFields(route),
+      ),
       signer: signerOf(route),
       responseEdits: responseEdits(route.headers.response),
       responseRewrite: responseRewrite(route),
@@ -61,6 +64,13 @@ export function forwardHandler(
 /** Asks for a body that is not compressed, so that it can be edited. */
 function plainEdits(edits: HeaderEdits): HeaderEdits {
   return { ...edits, set: [...edits.set, { name: "Accept-Encoding", value: "identity" }] };
+}
+
+/** The key of the model in place of the client's Authorization. What asks models is loaded where a route has any. */
+function aiFields(route: UpstreamRouteConfig): OwnFields | null {
+  if (route.ai === null) return null;
+  const { modelFields } = require("./ai-route.ts") as typeof import("./ai-route.ts");
+  return modelFields();
 }
 
 /** What signs is loaded where a route asks for it. */

@@ -121,6 +121,7 @@ const NO_FURTHER_PARTS = {
   hedge: null,
   mirrors: [],
   hooks: null,
+  ai: null,
   fastcgi: null,
   rewriteBody: null,
   ssi: null,

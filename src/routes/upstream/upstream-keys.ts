@@ -16,6 +16,7 @@ import { decimal, duration, flag, integer, percent, text, textLike } from "../..
 import { upstreamRouteTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
+import { ai } from "../../features/ai/settings.ts";
 import { balancing } from "../../features/balance/settings.ts";
 import { type ConcurrencyConfig, concurrency } from "../../features/concurrency/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
@@ -23,6 +24,7 @@ import { hedge } from "../../features/hedge/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
+import { checkAi } from "./ai-keys.ts";
 import { checkApplications, checkFastCgi, fastcgi, scgi, uwsgi } from "./fastcgi-keys.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { targetMapOf } from "./mapped-targets.ts";
@@ -181,6 +183,7 @@ const rows = {
   },
   sign: { type: sign, absent: null, doc: "requests to targets are signed, as those of an agent (RFC 9421)" },
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
+  ai: { type: ai, absent: null, doc: "language models behind the API of OpenAI: targets by model, limits of tokens" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
   uwsgi: { type: uwsgi, absent: null, doc: "for uwsgi:// targets, such as Django in uWSGI" },
@@ -202,6 +205,7 @@ export const upstreamKeys = block(rows, {
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
     checkHedge(values, targets, spot);
+    checkAi(values, targets, spot);
     checkFastCgi(values, targets, spot);
     checkApplications(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;

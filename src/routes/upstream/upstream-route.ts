@@ -1,6 +1,8 @@
 import { circuitBreaker, routeRetries } from "../../config/attempt-settings.ts";
 import { applicationScheme, speaksHttp2, type TargetConfig, takesVariables } from "../../config/origin.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
+import { ai } from "../../features/ai/settings.ts";
+import type { TargetInit } from "../../features/balance/balancer.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
 import type { CanaryCell } from "../../features/canary/canary-cells.ts";
@@ -67,6 +69,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
     ...(route.rewriteLocation === null ? {} : { rewrite_location: rewriteLocation.write(route.rewriteLocation) }),
     ...(route.rewriteCookies === null ? {} : { rewrite_cookies: rewriteCookies.write(route.rewriteCookies) }),
+    ...(route.ai === null ? {} : { ai: ai.write(route.ai) }),
     ...(route.sign === null ? {} : { sign: sign.write(route.sign) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
@@ -131,6 +134,7 @@ export function upstreamHandler(
     route.targetMap === null || !isEnabled
       ? targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey)
       : new MappedTarget(route.targetMap, targets);
+  if (route.ai !== null) return rewriting(modelHandler(route, targets, site), route, false);
   const choice = cell === null ? own : canaryChoice(route, own, cell, poolOf, site);
   const handler = forwardHandler(route, choice, site.forward);
   if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
@@ -169,6 +173,12 @@ function scriptHandler(
 ): Handler {
   const { scriptHandler: make } = require("./script-route.ts") as typeof import("./script-route.ts");
   return make(route, fastcgi, scripts, site, look);
+}
+
+/** What asks language models is loaded where a route asks for it. */
+function modelHandler(route: UpstreamRouteConfig, targets: readonly TargetInit[], site: RouteTypePorts): Handler {
+  const { aiHandler } = require("./ai-route.ts") as typeof import("./ai-route.ts");
+  return aiHandler(route, targets, site);
 }
 
 /** What splits paths for applications is loaded where a route asks for it. */

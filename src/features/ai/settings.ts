@@ -1,0 +1,83 @@
+import { quote } from "../../config/config-fault.ts";
+import { list } from "../../config/piece.ts";
+import { block, type ConfigOf, type Rows } from "../../config/row.ts";
+import { duration, integer, secret, size, textLike, word } from "../../config/scalars.ts";
+
+/** Models of a route: each has counters of its own. */
+const MAX_MODELS = 100;
+/** A bucket holds twice the limit. */
+const MAX_TOKENS = 2 ** 28;
+const DAY_MS = 86_400_000;
+
+const modelName = () => textLike(/^[\x21-\x7e]{1,128}$/, "the name of a model such as gpt-4o");
+
+const modelRows = {
+  name: {
+    type: modelName(),
+    required: "the name that clients ask for, such as name: gpt-4o",
+    example: "gpt-4o",
+    doc: "the model that clients name",
+  },
+  targets: {
+    type: list(textLike(/^[\w.-]{1,63}$/, "the name of a target"), "names", true),
+    example: ["openai"],
+    doc: "names of targets of the route that have it; all of them by default",
+  },
+  send: {
+    type: modelName(),
+    absent: "",
+    example: "gpt-4o-2024-11-20",
+    doc: "its name at the targets, if it is another",
+  },
+  key: {
+    type: secret("the key"),
+    absent: "",
+    example: "${file:/run/secrets/openai}",
+    doc: "sent as Authorization: Bearer, in place of the client's",
+  },
+} as const satisfies Rows;
+
+const model = block(modelRows, { shorthand: "name" });
+
+const tokens = block(
+  {
+    limit: {
+      type: integer(1, MAX_TOKENS),
+      required: "how many tokens, such as limit: 100000",
+      example: 100_000,
+      doc: "tokens of requests and responses in a window, in all workers",
+    },
+    window: { type: duration(1000, 31 * DAY_MS), default: "1d", doc: "the time in which they come back, evenly" },
+    key: {
+      type: word("user", "client_ip", "route"),
+      default: "user",
+      doc: "user (clients without one by address), client_ip or route: what has a limit of its own",
+    },
+  },
+  { shorthand: "limit" },
+);
+
+/** `ai` at an upstream route. docs/ai.md */
+export const ai = block(
+  {
+    models: {
+      type: list(model, "models"),
+      example: [{ name: "gpt-4o" }],
+      doc: "models that clients may ask for, and where they are",
+    },
+    tokens: { type: tokens, absent: null, doc: "how many tokens each user has" },
+    max_body_bytes: { type: size(1024, 8_388_608), default: "1MiB", doc: "the longest request; longer ones get 413" },
+  },
+  {
+    check({ models }, { log, path }) {
+      if (models.length === 0) log.fault([...path, "models"], "needs a model, such as models: [{name: gpt-4o}]", true);
+      if (models.length > MAX_MODELS) log.fault([...path, "models"], `expected at most ${MAX_MODELS} models`);
+      const names = models.map(({ name }) => name);
+      names.forEach((name, i) => {
+        if (names.indexOf(name) < i) log.fault([...path, "models", i, "name"], `${quote(name)} is there twice`, true);
+      });
+    },
+  },
+);
+
+export type AiConfig = ConfigOf<typeof ai>;
