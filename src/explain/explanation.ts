@@ -294,9 +294,9 @@ function shown([name, value]: SeenField, ownId: string, configured: ReadonlySet<
   return [name, configured.has(lower) && isSecretName(name) ? MASK : value];
 }
 
-/** Names of the fields that a route sets or adds, in lower case. */
+/** Names of the fields that a route sets or adds, in lower case; Authorization may be the key of a model. */
 function namesIn({ set, add }: Pick<HeaderEdits, "set" | "add">): ReadonlySet<string> {
-  return new Set([...set, ...add].map(({ name }) => name.toLowerCase()));
+  return new Set(["authorization", ...[...set, ...add].map(({ name }) => name.toLowerCase())]);
 }
 
 function cacheSummary(

@@ -1,6 +1,8 @@
 // Language models behind a route with ai: docs/ai.md
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
@@ -227,6 +229,20 @@ describe("tokens", () => {
     // What is owed is the limit once more.
     expect(Number((await ask("bob")).fields.get("retry-after"))).toBeLessThan(3700);
   });
+});
+
+test("explain, the listing of a configuration and the internal endpoints say where a model is, and no key", async () => {
+  const files = { "routes.yaml": readFileSync(join(gateway.folder, "routes.yaml")) };
+  const call = ["explain", "--body", '{"model":"small"}', `POST ${CHAT}`];
+  for (const args of [call, [...call.slice(0, 3), "--json", call[3]!], ["check", "--print"]]) {
+    const { stdout, stderr } = await runEdge(args, { files });
+    expect(stdout).toContain("***");
+    expect(stdout).toContain(one.url);
+    expect(stdout + stderr).not.toContain(KEY);
+  }
+  const { text } = await gateway.once(request("GET /internal/api/routes"));
+  expect(text).toContain("small-2026");
+  expect(text).not.toContain(KEY);
 });
 
 test("a configuration that cannot work is refused with a cure", async () => {

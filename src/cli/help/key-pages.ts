@@ -56,6 +56,8 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.slo", "pressure.md#objectives"],
   ["routes.concurrency", "pressure.md#concurrency"],
   ["routes.waiting_room", "waiting-room.md"],
+  ["routes.ai", "ai.md"],
+  ["routes.ai.tokens", "ai.md#limits"],
   ["routes.targets.concurrency", "pressure.md#concurrency"],
   ["server.allowed_methods", "guards.md#policies-at-a-route"],
   ["server.listeners", "listeners.md"],
