@@ -61,13 +61,14 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateHandler } from "../routes/upstream/late-handler.ts";
 import type { ServerConfig } from "../settings/sections.ts";
+import { modelPorts } from "../worker/model-ports.ts";
 import { NodeList } from "../worker/node-list.ts";
 import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
 import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
 import { describeListener } from "../worker/worker-listeners.ts";
-import { modelPorts, publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
+import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedResponse, RecordingSink } from "./recording-sink.ts";
 

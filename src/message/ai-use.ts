@@ -1,4 +1,4 @@
-/** What is known of a request to a language model. docs/ai.md */
+/** A request to a language model. docs/ai.md */
 export interface AiUse {
   /** As the client has named it, and the configuration knows it. */
   readonly model: string;

@@ -102,7 +102,7 @@ export class Exchange {
   admission!: Held | null;
   /** What rules of `waf.rules` have found and set; null if there are none. */
   rules!: RuleState | null;
-  /** What is known of a request to a language model; null for all others. */
+  /** The request to a language model; null for all others. */
   ai!: AiUse | null;
 
   constructor(idle: IdleExchangePorts) {

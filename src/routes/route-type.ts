@@ -1,5 +1,7 @@
 import type { OriginConfig } from "../config/origin.ts";
 import type { AiCounts } from "../features/ai/ai-counts.ts";
+import type { AiConfig } from "../features/ai/settings.ts";
+import type { TokenLimit } from "../features/ai/token-limit.ts";
 import type { RedirectList } from "../features/answer/redirect-list.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { CanaryCell } from "../features/canary/canary-cells.ts";
@@ -11,7 +13,6 @@ import type { HedgeListener } from "../features/hedge/hedge.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
 import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
 import type { Handler, Phase, RouteInit, Upstream } from "../message/exchange.ts";
-import type { NowMs } from "../message/ports.ts";
 import type { SlotGate } from "../message/slot-gate.ts";
 import type { Sections } from "../settings/sections.ts";
 import type { RouteBase } from "./route-base.ts";
@@ -90,13 +91,11 @@ export interface RouteTypePorts {
   readonly functions: (() => FunctionRoutePorts) | null;
   /** What mirrors are made with; null where nothing is mirrored. */
   readonly mirrors: MirrorRoutePorts | null;
-  /** What requests to language models are counted and limited with. */
+  /** Counters and limits of language models. */
   readonly ai: {
     readonly counts: AiCounts;
-    /** Token buckets of all workers. */
-    readonly buckets: SharedArrayBuffer;
-    /** The same for all workers. */
-    readonly clock: NowMs;
+    /** Makes a limit that all workers share. @param purpose limits with the same one share their buckets */
+    limit(tokens: NonNullable<AiConfig["tokens"]>, purpose: string): TokenLimit;
     readonly onLimited: RateLimitListener["onLimited"];
   };
   /** What sticky cookies are made with where their route has no secret. */

@@ -233,7 +233,7 @@ function limitedPhase(name: "concurrency" | "fetchConcurrency", { config, router
   return concurrencyPhase(name, settingsByIndex(config, router.routes), under.concurrency, services.turn);
 }
 
-/** Null if no route has `ai`; what counts is loaded only then. */
+/** Null if no route has `ai`; the tap is loaded only then. */
 function aiTap({ routes }: RuntimeConfig): ResponseTap | null {
   if (!routes.some((route) => "ai" in route && route.ai !== null)) return null;
   const { AiTap } = require("../features/ai/ai-handler.ts") as typeof import("../features/ai/ai-handler.ts");

@@ -47,6 +47,7 @@ import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
 import { FORWARD_PROXY_LABEL, forwardProxies } from "./forward-proxies.ts";
+import { modelPorts } from "./model-ports.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
@@ -388,17 +389,6 @@ function routeSite(
       const init = canaryOf(route);
       return init === null ? null : inputs.under.canaries.of(init.key);
     },
-  };
-}
-
-/** What requests to language models are counted and limited with. */
-export function modelPorts({ under, client, reports }: WayPorts): RouteTypePorts["ai"] {
-  const { buckets, sharedClock: clock } = client;
-  return {
-    counts: under.ai,
-    buckets,
-    clock,
-    onLimited: (ex, status, seconds) => reports.onLimited(ex, status, seconds),
   };
 }
 

@@ -5,7 +5,7 @@ export interface SharedAiCounts {
   readonly ai: readonly (readonly [key: string, counts: SharedArrayBuffer])[];
 }
 
-/** What is counted of a model, in the order of a worker's numbers. */
+/** The kinds of tokens, in the order of a worker's numbers. */
 export const AI_KINDS = ["prompt", "completion"] as const;
 
 /** One model's counters in one worker; its own alone until the control thread gives it the shared ones. */

@@ -10,11 +10,11 @@ import { Method } from "../../message/request-head.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { ModelCounter } from "./ai-counts.ts";
 import { aiRefusal, modelList } from "./ai-responses.ts";
-import { readRequest } from "./model-request.ts";
+import { readModelRequest } from "./model-request.ts";
 import type { TokenLimit } from "./token-limit.ts";
-import { tokensOf, type UsageReader, usageReader } from "./token-usage.ts";
+import { tokensIn, type UsageReader, usageReader } from "./token-usage.ts";
 
-/** What clients may ask for: nothing else goes out with the operator's key. */
+/** The calls of clients: nothing else goes out with the operator's key. */
 const CALLS = /\/(?:(?:chat\/)?completions|embeddings|responses|rerank)$/;
 const CHAT = /completions$/;
 const MODELS = /\/models$/;
@@ -31,8 +31,8 @@ export interface AiModel {
   readonly choice: TargetChoice;
 }
 
-/** What the handler is made with. */
-export interface AiPorts {
+/** The parts of the handler. */
+interface AiPorts {
   readonly models: readonly AiModel[];
   /** Null without a limit. */
   readonly limit: TokenLimit | null;
@@ -71,14 +71,14 @@ export class AiHandler implements Handler {
 
   onWholeBody(ex: Exchange, bytes: Uint8Array): void {
     if (bytes.length > this.ports.maxBodyBytes) return ex.sink.abort(ex, Fault.BodyTooLarge);
-    const asked = readRequest(bytes);
+    const asked = readModelRequest(bytes);
     if (typeof asked === "string") return ex.sink.fixed(ex, aiRefusal(400, asked, null));
     const model = this.models.get(asked.model);
     if (model === undefined) return ex.sink.fixed(ex, NO_MODEL);
     const path = ex.forwardPath === "" ? ex.request.path() : ex.forwardPath;
     const given = new GivenBody(asked.body(model.send === "" ? null : model.send, CHAT.test(path)));
     given.replace(ex);
-    const call = new AiCall(ex, model, this.ports.limit, tokensOf(bytes.length));
+    const call = new AiCall(ex, model, this.ports.limit, tokensIn(bytes.length));
     ex.ai = call;
     ex.sink = new AiSink(ex.sink, call);
     this.inner.handle(ex);

@@ -1,14 +1,14 @@
 import { TopMembers } from "./top-members.ts";
 
 /** What a request to a language model asks for. */
-export interface ModelRequest {
+interface ModelRequest {
   readonly model: string;
   /** The body with another model in it, or as it is. @param model null leaves it @param countsStream whether a stream is to end with its usage */
   body(model: string | null, countsStream: boolean): Uint8Array;
 }
 
 /** Reads the body of a request. @returns why it cannot be taken, in words for the client */
-export function readRequest(bytes: Uint8Array): ModelRequest | string {
+export function readModelRequest(bytes: Uint8Array): ModelRequest | string {
   const request = parsed(bytes);
   if (typeof request !== "object" || request === null || Array.isArray(request))
     return "the body is not a JSON object in UTF-8";

@@ -51,7 +51,7 @@ const tokens = block(
     key: {
       type: word("user", "client_ip", "route"),
       default: "user",
-      doc: "user (clients without one by address), client_ip or route: what has a limit of its own",
+      doc: "user (clients without one by address), client_ip or route: each has a limit of its own",
     },
   },
   { shorthand: "limit" },

@@ -2,7 +2,7 @@ import { Byte } from "../../core/bytes.ts";
 import { TopMembers } from "./top-members.ts";
 
 /** Tokens of one request and its response. */
-export interface TokenUsage {
+interface TokenUsage {
   readonly prompt: number;
   readonly completion: number;
 }
@@ -14,7 +14,7 @@ const DATA = "data:";
 /** Finds the usage that a response says, as its body passes. */
 export interface UsageReader {
   feed(bytes: Uint8Array, from: number, to: number): void;
-  /** What it has said; null if it has said nothing that is a count. */
+  /** The counts that the response has; null without any. */
   readonly usage: TokenUsage | null;
   /** Tokens of the response by its length, for want of anything better. */
   readonly guess: number;
@@ -40,7 +40,7 @@ class WholeUsage implements UsageReader {
   }
 
   get guess(): number {
-    return tokensOf(this.bytes);
+    return tokensIn(this.bytes);
   }
 }
 
@@ -77,11 +77,11 @@ class StreamUsage implements UsageReader {
 }
 
 /** About so many tokens have these bytes of text. */
-export function tokensOf(bytes: number): number {
+export function tokensIn(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-/** Reads the value of a member `usage`; null if it says nothing, or what is no count. */
+/** Reads the value of a member `usage`; null without any count. */
 function readUsage(text: string | null): TokenUsage | null {
   let value: unknown = null;
   try {

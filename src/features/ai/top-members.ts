@@ -1,7 +1,7 @@
 import { Byte } from "../../core/bytes.ts";
 
 /** A member of the outermost object of a JSON text. */
-export interface TopMember {
+interface TopMember {
   /** Its value as it is written, one character a byte; null if it is longer than is kept. */
   readonly text: string | null;
   /** Where the value begins, and where it ends, white space after it included. */
@@ -16,8 +16,8 @@ const MAX_NAME_BYTES = 64;
 const MAX_VALUE_BYTES = 4096;
 
 /**
- * Finds members of the outermost object of a JSON text by their names, in pieces of any length, in constant memory. What is no JSON gives no
- * more than members that are not there: whoever needs the text to be JSON parses it.
+ * Finds members of the outermost object of a JSON text by their names, in pieces of any length, in constant memory. It does not check that the
+ * text is JSON.
  */
 export class TopMembers {
   private readonly wanted: ReadonlySet<string>;
@@ -119,7 +119,7 @@ export class TopMembers {
   }
 }
 
-/** The name of a member as it is meant; "" for what is no string. */
+/** The name of a member without escapes; "" if it is no string. */
 function nameOf(written: string): string {
   try {
     return String(JSON.parse(written));

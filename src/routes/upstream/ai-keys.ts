@@ -3,7 +3,7 @@ import { didYouMean } from "../../config/nearest-name.ts";
 import { applicationScheme, speaksFastCgi, type TargetConfig } from "../../config/origin.ts";
 import type { Spot } from "../../config/piece.ts";
 
-/** What the check asks of a route, as it is written. */
+/** The keys of a route that the check reads. */
 interface AiValues {
   readonly ai: { readonly models: readonly { readonly targets: readonly string[] }[] } | null;
   readonly mirror: unknown;

@@ -66,10 +66,10 @@ function plainEdits(edits: HeaderEdits): HeaderEdits {
   return { ...edits, set: [...edits.set, { name: "Accept-Encoding", value: "identity" }] };
 }
 
-/** The key of the model in place of the client's Authorization. What asks models is loaded where a route has any. */
+/** The key of the model in place of the client's Authorization. It is loaded if a route has models. */
 function aiFields(route: UpstreamRouteConfig): OwnFields | null {
   if (route.ai === null) return null;
-  const { modelFields } = require("./ai-route.ts") as typeof import("./ai-route.ts");
+  const { modelFields } = require("./ai-fields.ts") as typeof import("./ai-fields.ts");
   return modelFields();
 }
 

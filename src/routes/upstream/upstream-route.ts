@@ -46,7 +46,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
     doc: "upstream servers; WebSockets and other upgrades need no setting",
     prefix: { example: "/api", doc: 'removed: /api/users is sent as /users. Or "path:", exactly this path' },
     host: { example: ["api.example.com"] },
-    unlisted: ["target", "mirrors", "hedge"],
+    unlisted: ["target", "mirrors", "hedge", "ai"],
     hasOptions: true,
   },
   explain,
@@ -175,7 +175,7 @@ function scriptHandler(
   return make(route, fastcgi, scripts, site, look);
 }
 
-/** What asks language models is loaded where a route asks for it. */
+/** The handler of models is loaded if a route asks for it. */
 function modelHandler(route: UpstreamRouteConfig, targets: readonly TargetInit[], site: RouteTypePorts): Handler {
   const { aiHandler } = require("./ai-route.ts") as typeof import("./ai-route.ts");
   return aiHandler(route, targets, site);

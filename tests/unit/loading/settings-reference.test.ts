@@ -176,6 +176,7 @@ describe("the reference of routes.yaml", () => {
       ".hedge",
       ".rewrite.path",
       ".rewrite_location.enabled",
+      ".ai",
     ]);
   });
 

@@ -59,7 +59,7 @@ export class AiBook implements ControlService<RuntimeConfig> {
   }
 }
 
-/** What all workers have counted. */
+/** The count of all workers. */
 function total(buffer: SharedArrayBuffer, kind: number): number {
   return new Float64Array(buffer).reduce((sum, count, at) => (at % AI_KINDS.length === kind ? sum + count : sum), 0);
 }
