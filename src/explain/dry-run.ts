@@ -61,7 +61,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateHandler } from "../routes/upstream/late-handler.ts";
 import type { ServerConfig } from "../settings/sections.ts";
-import { modelPorts } from "../worker/model-ports.ts";
+import { modelPorts } from "../worker/client-policy.ts";
 import { NodeList } from "../worker/node-list.ts";
 import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
@@ -315,7 +315,7 @@ export class DryRun {
       config,
       // What the request is itself sent to is what counts here.
       mirrors: null,
-      ai: modelPorts(inputs),
+      ai: modelPorts(inputs.under.ai, inputs.client),
       functions: null,
       redirects: redirectsOf(client.lists),
       cookieKey: machineKey(),

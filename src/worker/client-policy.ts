@@ -4,6 +4,8 @@ import type { AgentKeyring } from "../features/agents/agent-keyring.ts";
 import { type AgentLimit, AgentRules } from "../features/agents/agent-phase.ts";
 import { AgentVerifier, type SignatureListener } from "../features/agents/agent-verifier.ts";
 import type { AgentsConfig } from "../features/agents/settings.ts";
+import type { AiCounts } from "../features/ai/ai-counts.ts";
+import { TokenLimit } from "../features/ai/token-limit.ts";
 import { type AuthPorts, authMethod } from "../features/auth/auth-methods.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
@@ -23,6 +25,7 @@ import { CorsPolicy } from "../features/cors/cors-policy.ts";
 import { CorsTap } from "../features/cors/cors-tap.ts";
 import { PreflightPhase } from "../features/cors/preflight-phase.ts";
 import type { FleetBuckets } from "../features/limit/fleet-buckets.ts";
+import { ClientLimitKey, type LimitKey, OneKey, UserLimitKey } from "../features/limit/limit-key.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
 import { limitsIn, type RateLimitConfig } from "../features/limit/settings.ts";
@@ -41,6 +44,7 @@ import { takesHost } from "../message/request-host.ts";
 import type { RoutePolicies } from "../message/route-policies.ts";
 import { LateExpression } from "../proto/expression/expression.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
+import type { RouteTypePorts } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import {
   authByIndex,
@@ -371,3 +375,25 @@ const OF_AGENTS = {
   reach: "node",
   scope: "server",
 } as const;
+
+/** A client has a whole network of this length in IPv6. */
+const IPV6_PREFIX = 64;
+
+/** Counters and limits of language models. */
+export function modelPorts(
+  counts: AiCounts,
+  { buckets: shared, sharedClock, reports }: ClientPolicyPorts,
+): RouteTypePorts["ai"] {
+  const buckets = new TokenBuckets(shared);
+  return {
+    counts,
+    limit: (tokens, purpose) => new TokenLimit(tokens, buckets, bucketKey(tokens.key, buckets, purpose), sharedClock),
+    onLimited: (ex, status, seconds) => reports.onLimited(ex, status, seconds),
+  };
+}
+
+function bucketKey(key: "user" | "client_ip" | "route", buckets: TokenBuckets, purpose: string): LimitKey {
+  if (key === "route") return new OneKey(buckets, purpose);
+  const make = key === "user" ? UserLimitKey : ClientLimitKey;
+  return new make(buckets, purpose, IPV6_PREFIX);
+}

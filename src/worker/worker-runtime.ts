@@ -45,9 +45,8 @@ import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/s
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
-import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
+import { buildClientPolicy, type ClientPolicy, modelPorts } from "./client-policy.ts";
 import { FORWARD_PROXY_LABEL, forwardProxies } from "./forward-proxies.ts";
-import { modelPorts } from "./model-ports.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
@@ -378,7 +377,7 @@ function routeSite(
       random: Math.random,
       onException: (error) => services.upstream.onException(error),
     },
-    ai: modelPorts(inputs),
+    ai: modelPorts(inputs.under.ai, inputs.client),
     functions: inputs.functions,
     redirects: redirectsOf(inputs.client.lists),
     cookieKey,

@@ -116,6 +116,8 @@ describe("a request", () => {
       ...["{}", '{"model":7}', '{"model":""}', '{"a":{"model":"large"}}', '{"model":"large","model":"small"}'],
       ...['{"model":"large","Model":"small"}', '{"MODEL":"large"}', '{"model":"large","mod\\u0065l":"small"}'],
       '{"model":"large","stream":true,"stream":false}',
+      `{"model":"large",${" ".repeat(200)}"model":"small"}`,
+      `{"model":"large","stream_options":{},"${[..."stream_options"].map((c) => `\\u00${c.charCodeAt(0).toString(16)}`).join("")}":{}}`,
     ];
     for (const body of bodies) {
       const response = await post(CHAT, body);
@@ -234,7 +236,7 @@ describe("tokens", () => {
 test("explain, the listing of a configuration and the internal endpoints say where a model is, and no key", async () => {
   const files = { "routes.yaml": readFileSync(join(gateway.folder, "routes.yaml")) };
   const call = ["explain", "--body", '{"model":"small"}', `POST ${CHAT}`];
-  for (const args of [call, [...call.slice(0, 3), "--json", call[3]!], ["check", "--print"]]) {
+  for (const args of [call, ["check", "--print"]]) {
     const { stdout, stderr } = await runEdge(args, { files });
     expect(stdout).toContain("***");
     expect(stdout).toContain(one.url);
@@ -246,17 +248,17 @@ test("explain, the listing of a configuration and the internal endpoints say whe
 });
 
 test("a configuration that cannot work is refused with a cure", async () => {
-  const routes = (ai: string, more = "") =>
-    `- type: upstream\n  prefix: /\n  targets: [{url: "http://127.0.0.1:1", name: one}]\n  ai: ${ai}\n${more}`;
-  const faults: readonly (readonly [string, string])[] = [
-    [routes("{models: []}"), "needs a model"],
-    [routes("{models: [{name: a, targets: tow}]}"), "no target of the route has the name"],
-    [routes("{models: [{name: a}, {name: a}]}"), "is there twice"],
-    [routes("{models: [{name: a}], tokens: {limit: 0}}"), "limit"],
-    [routes("{models: [{name: a}]}", "  mirror: {target: http://127.0.0.1:2}\n"), "does not go with mirror"],
+  const route = (path: string, ai: object, more: object = {}) => upstream(path, one, { ...targets, ai, ...more });
+  const model = { name: "a" };
+  const routes = [
+    route("/none", { models: [] }),
+    route("/target", { models: [{ ...model, targets: "tow" }] }),
+    route("/twice", { models: [model, model] }),
+    route("/limit", { models: [model], tokens: { limit: 0 } }),
+    route("/mirror", { models: [model] }, { mirror: { target: one.url } }),
+    route("/script", { models: [model] }, { targets: [{ url: "scgi://127.0.0.1:9" }] }),
   ];
-  for (const [text, fault] of faults) {
-    const run = await runEdge(["check"], { files: { "routes.yaml": text } });
-    expect(`${run.stdout}${run.stderr}`).toContain(fault);
-  }
+  const run = await runEdge(["check"], { routes });
+  const faults = ["needs a model", 'has the name "tow"', "is there twice", "tokens.limit", "with mirror", "of HTTP"];
+  for (const fault of faults) expect(run.stdout + run.stderr).toContain(fault);
 });

@@ -11,8 +11,8 @@ interface TopMember {
   readonly count: number;
 }
 
-/** Bytes of a name or a value that are kept. */
-const MAX_NAME_BYTES = 64;
+/** Bytes of a name and of a value that are kept: a wanted name fits with each of its letters escaped. */
+const MAX_NAME_BYTES = 128;
 const MAX_VALUE_BYTES = 4096;
 
 /**
@@ -94,7 +94,8 @@ export class TopMembers {
 
   private keep(byte: number): void {
     if (this.takesName) {
-      if (this.depth === 1 && this.name.length < MAX_NAME_BYTES) this.name += String.fromCharCode(byte);
+      const isPart = this.isString || byte === QUOTE;
+      if (this.depth === 1 && isPart && this.name.length < MAX_NAME_BYTES) this.name += String.fromCharCode(byte);
     } else if (this.isWanted) {
       if (this.value.length < MAX_VALUE_BYTES) this.value += String.fromCharCode(byte);
       else this.isTooLong = true;
