@@ -108,7 +108,9 @@ export function explainHeaderEdits(edits: HeaderEdits): object {
 export function requestEdits(edits: Partial<HeaderEdits>, own: OwnFields | null = null): RequestEdits | null {
   if (own === null) return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
   const plan = planOf(edits);
-  return new RequestEdits({ ...plan, gone: [...plan.gone, ...own.gone], added: [...plan.added, ...own.added] });
+  const names = new Set(own.added.map(({ name }) => name.toLowerCase()));
+  const others = plan.added.filter(({ name }) => !names.has(name.toLowerCase()));
+  return new RequestEdits({ ...plan, gone: [...plan.gone, ...own.gone], added: [...others, ...own.added] });
 }
 
 /** Fields that a feature takes out of requests beside the route's `headers`, and adds. */

@@ -70,7 +70,7 @@ function plainEdits(edits: HeaderEdits): HeaderEdits {
 function aiFields(route: UpstreamRouteConfig): OwnFields | null {
   if (route.ai === null) return null;
   const { modelFields } = require("./ai-fields.ts") as typeof import("./ai-fields.ts");
-  return modelFields();
+  return modelFields(route.ai.models);
 }
 
 /** What signs is loaded where a route asks for it. */

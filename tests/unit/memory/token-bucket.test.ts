@@ -159,3 +159,26 @@ describe("token buckets", () => {
     }
   });
 });
+
+describe("tokens that are charged afterwards", () => {
+  const rate = new BucketRate(100, 10_000, 200);
+  const used = (buckets: TokenBuckets, name: string, nowMs: number) =>
+    buckets.debtOf(keyOf(buckets, name), rate, nowMs) / rate.unitsPerToken;
+
+  test("are owed up to the capacity, come back evenly, and belong to one key", () => {
+    const buckets = bucketsOf();
+    const charge = (tokens: number, nowMs: number) => buckets.charge(keyOf(buckets, "a"), rate, nowMs, tokens);
+    expect(used(buckets, "a", 0)).toBe(0);
+    charge(150, 1000);
+    expect(used(buckets, "a", 1000)).toBeCloseTo(150, 3);
+    expect(used(buckets, "a", 6000)).toBeCloseTo(100, 3);
+    charge(-30, 6000);
+    expect(used(buckets, "a", 6000)).toBeCloseTo(70, 3);
+    charge(1e15, 6000);
+    expect(used(buckets, "a", 6000)).toBeCloseTo(rate.capacity / rate.unitsPerToken, 3);
+    charge(-1e15, 6000);
+    expect(used(buckets, "a", 6000)).toBe(0);
+    charge(1, 6000);
+    expect([used(buckets, "b", 6000), used(buckets, "a", 60_000)]).toEqual([0, 0]);
+  });
+});
