@@ -78,7 +78,7 @@ export class AiHandler implements Handler {
     const path = ex.forwardPath === "" ? ex.request.path() : ex.forwardPath;
     const given = new GivenBody(asked.body(model.send === "" ? null : model.send, CHAT.test(path)));
     given.replace(ex);
-    // No tunnel: what goes through one has no model, and is not counted.
+    // No tunnel: its bytes have no model, and are not counted.
     if (ex.request.upgrade) ex.response.close = true;
     ex.request.upgrade = false;
     const call = new AiCall(ex, model, this.ports.limit, tokensIn(bytes.length));
