@@ -6,7 +6,7 @@ import type { PrebuiltResponse } from "./prebuilt-response.ts";
 
 /**
  * Between a handler and the client's sink: whatever a subclass does not take for itself reaches the inner sink as it is. A
- * call that is added to `ReplySink` is passed on here once, for all of them.
+ * call that is added to `ResponseSink` is passed on here once, for all of them.
  */
 export abstract class PassingSink implements ResponseSink {
   protected inner: ResponseSink;

@@ -20,6 +20,15 @@ export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange 
   return own;
 }
 
+/** A copy that goes to another target as the request itself does: of the same client, under the same id. */
+export function forwardedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange {
+  const copy = unattendedCopy(ex, idle);
+  ex.response.requestIdLine.copy(copy.response.requestIdLine, 0, 0, ex.response.requestIdEnd);
+  copy.response.requestIdEnd = ex.response.requestIdEnd;
+  copy.client = ex.client;
+  return copy;
+}
+
 /** Takes a response that no client waits for. */
 export class UnattendedSink implements ResponseSink {
   readonly returnsBytes = true;

@@ -25,7 +25,7 @@ interface OwnResponse {
 export interface Refusal {
   readonly kind: "refused";
   /**
-   * Without a `reply`, 401 asks for credentials, 403 says that they are not enough, 429 that too many were wrong, and 503 that nothing
+   * Without a `response`, 401 asks for credentials, 403 says that they are not enough, 429 that too many were wrong, and 503 that nothing
    * can be said at the moment.
    */
   readonly status: number;

@@ -2,22 +2,22 @@ import { type Exchange, type Handler, type Phase, type ResponseSink, Verdict } f
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { HeldRequestEdits, ReplyEdits } from "./header-edits.ts";
+import type { HeadEdits, HeldRequestEdits } from "./header-edits.ts";
 
 /** A handler of the gateway's own whose responses get a route's `headers.response`; refusals stay as they are. */
 export class EditedHandler implements Handler {
   readonly name: string;
   private readonly inner: Handler;
-  private readonly edits: ReplyEdits;
+  private readonly edits: HeadEdits;
 
-  constructor(inner: Handler, edits: ReplyEdits) {
+  constructor(inner: Handler, edits: HeadEdits) {
     this.name = inner.name;
     this.inner = inner;
     this.edits = edits;
   }
 
   handle(ex: Exchange): Verdict {
-    ex.sink = new EditingSink(ex.sink, this.edits);
+    ex.sink = new FieldsSink(ex.sink, this.edits);
     return this.inner.handle(ex);
   }
 }
@@ -47,23 +47,23 @@ export class RequestEditedHandler implements Handler {
 export class LateFieldsPhase implements Phase {
   readonly name = "responseFields";
   /** By the routes' numbers. */
-  private readonly fields: readonly (ReplyEdits | null)[];
+  private readonly fields: readonly (HeadEdits | null)[];
 
-  constructor(fields: readonly (ReplyEdits | null)[]) {
+  constructor(fields: readonly (HeadEdits | null)[]) {
     this.fields = fields;
   }
 
   run(ex: Exchange): Verdict {
     const fields = this.fields[ex.route!.index] ?? null;
-    if (fields !== null) ex.sink = new EditingSink(ex.sink, fields);
+    if (fields !== null) ex.sink = new FieldsSink(ex.sink, fields);
     return Verdict.Next;
   }
 }
 
-class EditingSink extends PassingSink {
-  private readonly edits: ReplyEdits;
+class FieldsSink extends PassingSink {
+  private readonly edits: HeadEdits;
 
-  constructor(inner: ResponseSink, edits: ReplyEdits) {
+  constructor(inner: ResponseSink, edits: HeadEdits) {
     super(inner);
     this.edits = edits;
   }

@@ -143,7 +143,7 @@ export class HeldRequestEdits {
 }
 
 /** A route's `headers.response`: remove, set, add, in this order. Values that depend on the request are LateFields. */
-export class ResponseEdits implements ReplyEdits {
+export class ResponseEdits implements HeadEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
   private readonly added: readonly LiteralField[];
   private readonly steps: readonly HeaderStep[];
@@ -198,7 +198,7 @@ export class ResponseEdits implements ReplyEdits {
 }
 
 /** What changes the responses of a route. */
-export interface ReplyEdits {
+export interface HeadEdits {
   /** Changes the head of the response of an exchange, before it is written. */
   applyFor(ex: Exchange): void;
   /** A prebuilt response as it becomes for the exchange. */
@@ -209,7 +209,7 @@ export interface ReplyEdits {
  * The fields of a route's `headers.response` whose values depend on the request. They come after the cache, so that no stored
  * response has them. docs/upstreams.md#header-edits
  */
-export class LateFields implements ReplyEdits {
+export class LateFields implements HeadEdits {
   private readonly fields: RenderedFields;
   private readonly hidesRequestId: boolean;
 

@@ -11,9 +11,9 @@ import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
 import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./function-tunnel.ts";
 import { FunctionUpstream, type UpstreamPorts } from "./function-upstream.ts";
 import { writeCall } from "./request-record.ts";
-import { type ResponseRecord, readReply } from "./response-record.ts";
+import { type ResponseRecord, readResponseRecord } from "./response-record.ts";
 import { readLine } from "./said.ts";
-import { faultOfStatus, type ReplyOwner, ThreadResponse } from "./thread-response.ts";
+import { faultOfStatus, ThreadResponse, type ThreadResponseOwner } from "./thread-response.ts";
 import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
 /** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
@@ -58,7 +58,7 @@ const MAX_ATTEMPTS = 3;
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWaiter, TimerOwner, ReplyOwner {
+export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWaiter, TimerOwner, ThreadResponseOwner {
   /** Pieces of the request's body are copied. */
   readonly keepsNothing = true;
   private readonly site: CallPorts;
@@ -131,7 +131,7 @@ export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWai
   }
 
   onRecord(word: WireWord, records: Records): void {
-    if (word === WireWord.Response) this.onResponse(readReply(records));
+    if (word === WireWord.Response) this.onResponse(readResponseRecord(records));
     else if (word === WireWord.Body) this.onPiece(records.bytes());
     else if (word === WireWord.End) this.response!.end();
     else if (word === WireWord.Fault) this.end(Fault.FunctionFailed, "error");

@@ -13,9 +13,9 @@ import { HookBody } from "./hook-body.ts";
 import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
 import { writeCall } from "./request-record.ts";
-import { readReply } from "./response-record.ts";
+import { readResponseRecord } from "./response-record.ts";
 import { readLine } from "./said.ts";
-import { faultOfStatus, type ReplyOwner, ThreadResponse } from "./thread-response.ts";
+import { faultOfStatus, ThreadResponse, type ThreadResponseOwner } from "./thread-response.ts";
 import { CallKind, RecordFault, type Records, WireWord } from "./wire.ts";
 
 /** What hooks are made with. */
@@ -43,7 +43,7 @@ const enum Stage {
 /**
  * The hooks of one exchange: `onRequest` before its route's handler, `onResponse` before the response goes on.
  */
-export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, ResponseSource {
+export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ThreadResponseOwner, ResponseSource {
   private readonly site: HookPorts;
   private readonly ex: Exchange;
   private readonly uses: number;
@@ -220,7 +220,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   /** A response in place of the request's way, or of its response; of the latter without a body, the head alone is another. */
   private onResponse(records: Records): void {
-    const record = readReply(records);
+    const record = readResponseRecord(records);
     this.status = record.status;
     if (this.stage === Stage.Response) {
       if (record.mode !== "0") return this.replace(() => this.response!.begin(record));

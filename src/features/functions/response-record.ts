@@ -16,7 +16,7 @@ export interface ResponseRecord {
 }
 
 /** Reads the fields of the record of a response. */
-export function readReply(records: Records): ResponseRecord {
+export function readResponseRecord(records: Records): ResponseRecord {
   const status = records.number();
   const fields = records.fields();
   const length = records.number();

@@ -6,7 +6,7 @@ import { type ResponseRecord, recordFault, setResponse } from "./response-record
 import { discard, TakenBytes } from "./wire.ts";
 
 /** Who owns a response that comes of a thread. */
-export interface ReplyOwner {
+export interface ThreadResponseOwner {
   /** The head goes out now. */
   onHead(): void;
   /** Something of it has come, or has been taken. */
@@ -27,7 +27,7 @@ export class ThreadResponse {
   private readonly ex: Exchange;
   private readonly link: FunctionLink;
   private readonly id: number;
-  private readonly owner: ReplyOwner;
+  private readonly owner: ThreadResponseOwner;
   /** Bytes that are still to come; infinite where that is not known. */
   private left = Number.POSITIVE_INFINITY;
   private readonly held: KeptBytes = new KeptBytes();
@@ -37,7 +37,7 @@ export class ThreadResponse {
   private readonly taken: TakenBytes = new TakenBytes();
   private isOver = false;
 
-  constructor(ex: Exchange, link: FunctionLink, id: number, owner: ReplyOwner) {
+  constructor(ex: Exchange, link: FunctionLink, id: number, owner: ThreadResponseOwner) {
     this.ex = ex;
     this.link = link;
     this.id = id;

@@ -5,7 +5,7 @@ import type { Exchange, Handler, IdleExchangePorts, Pipeline, ResponseSink, Targ
 import type { NowMs } from "../../message/ports.ts";
 import { Method } from "../../message/request-head.ts";
 import type { TargetChoice } from "../../message/target.ts";
-import { unattendedCopy } from "../../message/unattended.ts";
+import { forwardedCopy } from "../../message/unattended.ts";
 
 /** A route's settings for second requests. */
 interface HedgeSettings {
@@ -114,10 +114,7 @@ export class Hedge {
     const bit = ex.attempt.target?.bit ?? 0;
     if (bit === 0 || !this.budget.allows(this.nowMs)) return null;
     this.budget.noteRetry();
-    const copy = unattendedCopy(ex, this.ports.idle);
-    ex.response.requestIdLine.copy(copy.response.requestIdLine, 0, 0, ex.response.requestIdEnd);
-    copy.response.requestIdEnd = ex.response.requestIdEnd;
-    copy.client = ex.client;
+    const copy = forwardedCopy(ex, this.ports.idle);
     copy.attempt.triedTargets = ex.attempt.triedTargets | bit;
     return copy;
   }

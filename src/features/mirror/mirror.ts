@@ -5,7 +5,7 @@ import type { Exchange, Handler, IdleExchangePorts, Pipeline } from "../../messa
 import { GivenBody } from "../../message/given-body.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
-import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
+import { forwardedCopy, UnattendedSink } from "../../message/unattended.ts";
 import { type Comparison, MAX_COMPARED_BYTES, type MirrorDifference, ResponseDigest } from "./comparison.ts";
 import type { MirrorChoice } from "./mirror-choice.ts";
 
@@ -121,11 +121,8 @@ export class Mirror {
 
   /** A copy of a request, without its body: as it goes to its target now, under the same id. */
   copyOf(ex: Exchange): Exchange {
-    const copy = unattendedCopy(ex, this.services.idle);
-    ex.response.requestIdLine.copy(copy.response.requestIdLine, 0, 0, ex.response.requestIdEnd);
-    copy.response.requestIdEnd = ex.response.requestIdEnd;
+    const copy = forwardedCopy(ex, this.services.idle);
     copy.request.expectContinue = false;
-    copy.client = ex.client;
     return copy;
   }
 

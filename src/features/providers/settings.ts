@@ -146,6 +146,14 @@ function checkStore(
     log.warn([...path, key], "goes over the network in clear text: use https://, or take care of the network");
 }
 
+function checkCatalog(
+  values: StoreValues & { readonly endpoint: string; readonly token: string; readonly default_host: string },
+  spot: Spot,
+): void {
+  checkDefaultHost(values, spot);
+  checkStore(values, [values.endpoint], values.token === "" ? [] : ["token"], spot);
+}
+
 /** `providers.consul`. docs/providers.md#consul */
 export const consul = block(
   {
@@ -174,10 +182,7 @@ export const consul = block(
   },
   {
     shorthand: "endpoint",
-    check(values, spot) {
-      checkDefaultHost(values, spot);
-      checkStore(values, [values.endpoint], values.token === "" ? [] : ["token"], spot);
-    },
+    check: checkCatalog,
   },
 );
 
@@ -204,10 +209,7 @@ export const nomad = block(
   },
   {
     shorthand: "endpoint",
-    check(values, spot) {
-      checkDefaultHost(values, spot);
-      checkStore(values, [values.endpoint], values.token === "" ? [] : ["token"], spot);
-    },
+    check: checkCatalog,
   },
 );
 

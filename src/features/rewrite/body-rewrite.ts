@@ -1,13 +1,7 @@
 import { type BodyEditor, EditingSink } from "../../message/editing-sink.ts";
 import type { Exchange, Handler, ResponseSink, Verdict } from "../../message/exchange.ts";
-import { jsonRefusal, type PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import {
-  describeEdited,
-  Editing,
-  editedFields,
-  isEditedFixed,
-  judgeEditing,
-} from "../../proto/semantics/edited-response.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { editedFields, editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { BodyReplacer, TextRules } from "./body-replacer.ts";
 import type { BodyRewriteConfig } from "./body-settings.ts";
@@ -67,13 +61,6 @@ class BodyRewriteSink extends EditingSink {
   }
 
   protected override editorOf(ex: Exchange): BodyEditor | PrebuiltResponse | null {
-    const editing = judgeEditing(ex, this.policy.types);
-    if (editing === Editing.None) return null;
-    if (editing === Editing.Part) return PART_REFUSED;
-    describeEdited(ex);
-    return editing === Editing.Body ? new BodyReplacer(this.policy.rules) : null;
+    return editorFor(ex, this.policy.types, () => new BodyReplacer(this.policy.rules));
   }
 }
-
-/** A text may lie across the end of a part. */
-const PART_REFUSED: PrebuiltResponse = jsonRefusal(416, "this response has no parts", [["Accept-Ranges", "none"]]);

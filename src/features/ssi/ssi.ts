@@ -11,11 +11,11 @@ import {
 } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import { jsonRefusal, type PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { UnattendedSink } from "../../message/unattended.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
-import { describeEdited, Editing, isEditedFixed, judgeEditing } from "../../proto/semantics/edited-response.ts";
+import { editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { Page } from "./page.ts";
 import type { SsiConfig } from "./settings.ts";
@@ -92,11 +92,7 @@ class SsiSink extends EditingSink {
   }
 
   protected override editorOf(ex: Exchange): BodyEditor | PrebuiltResponse | null {
-    const editing = judgeEditing(ex, this.types);
-    if (editing === Editing.None) return null;
-    if (editing === Editing.Part) return PART_REFUSED;
-    describeEdited(ex);
-    return editing === Editing.Body ? this.page(ex) : null;
+    return editorFor(ex, this.types, () => this.page(ex));
   }
 
   private page(ex: Exchange): Page {
@@ -259,6 +255,3 @@ const NOT_COPIED: ReadonlySet<number> = new Set<number>([
   HeaderId.IfNoneMatch,
   HeaderId.IfModifiedSince,
 ]);
-
-/** A directive may lie across the end of a part. */
-const PART_REFUSED: PrebuiltResponse = jsonRefusal(416, "this response has no parts", [["Accept-Ranges", "none"]]);

@@ -10,9 +10,9 @@ export interface MethodCodec {
   readonly takesStream: boolean | null;
   /** The request message. @throws BadInput if the input does not fit */
   encode(input: RequestInput): Uint8Array;
-  /** The JSON text of a response's message. @throws UndecodableReply */
+  /** The JSON text of a response's message. @throws UndecodableResponse */
   decode(message: Uint8Array): string;
-  /** In place of JSON, where the response is a body as it is (google.api.HttpBody). @throws UndecodableReply */
+  /** In place of JSON, where the response is a body as it is (google.api.HttpBody). @throws UndecodableResponse */
   readonly bytesOf?: (message: Uint8Array) => BytesResponse;
   /** The `details` of a status as JSON texts. */
   details(status: GrpcStatus): readonly string[];

@@ -74,7 +74,7 @@ const OWN_BOUND = 512;
 /** Bytes of a Connection line at most. */
 const CONNECTION_BOUND = 32;
 
-/** Bytes that `encodeReplyHead` may write at most. */
+/** Bytes that `encodeResponseHead` may write at most. */
 export function responseHeadBound(response: ResponseHead): number {
   const extra = response.extra === null ? 0 : response.extra.lines.length;
   return OWN_BOUND + response.headers.lineBytes + extra;
@@ -235,7 +235,7 @@ const UPGRADE: Buffer = Buffer.from("Connection: Upgrade\r\n");
 
 const DROP: Uint8Array = dropTable([
   ...HOP_BY_HOP,
-  // Its line is the gateway's own: see ReplyHead.requestIdLine.
+  // Its line is the gateway's own: see ResponseHead.requestIdLine.
   HeaderId.XRequestId,
 ]);
 const DROP_BUT_LENGTH: Uint8Array = DROP.slice();

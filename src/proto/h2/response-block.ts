@@ -9,7 +9,7 @@ import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts
 /** Bytes for status, date, server and length. */
 const OWN_BOUND = 160 + BLOCK_EXTRA;
 
-/** Bytes that `encodeReplyBlock` may write at most. */
+/** Bytes that `encodeResponseBlock` may write at most. */
 export function responseBlockBound(response: ResponseHead): number {
   const extra = response.extra === null ? 0 : blockBound(response.extra.block);
   return OWN_BOUND + blockBound(response.headers) + response.shownIdEnd + extra;
@@ -124,6 +124,6 @@ export const NOT_IN_FIXED: Uint8Array = dropTable([
 export const NOT_IN_REPLIES: Uint8Array = dropTable([
   ...HOP_BY_HOP,
   HeaderId.Http2Settings,
-  // Its line is the gateway's own: see ReplyHead.requestIdLine.
+  // Its line is the gateway's own: see ResponseHead.requestIdLine.
   HeaderId.XRequestId,
 ]);

@@ -29,7 +29,7 @@ export class ResponseHeadReader {
   }
 
   /**
-   * Decodes all of a block that `decoder` has begun into `reply.headers`.
+   * Decodes all of a block that `decoder` has begun into `response.headers`.
    * @param lines holds the head from here on
    * @returns whether it is well formed
    */

@@ -1,12 +1,13 @@
+import type { BodyEditor } from "../../message/editing-sink.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { jsonRefusal, type PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { MediaTypes } from "./media-types.ts";
 import { dropPlainFields, forbidsTransforming, hasNoTransform, isOfPlainContent } from "./transformed-head.ts";
 
 /** The ways of a response whose body may be edited. */
-export const enum Editing {
+const enum Editing {
   /** It goes out as it is. */
   None = 0,
   /** It has no body, and the head of an edited response. */
@@ -16,8 +17,24 @@ export const enum Editing {
   Body,
 }
 
+/**
+ * Judges a response by its head, which becomes that of the edited body.
+ * @returns the editor; null if the body passes as it is, or there is none; or the response in place of a part
+ */
+export function editorFor(
+  ex: Exchange,
+  types: MediaTypes,
+  make: () => BodyEditor,
+): BodyEditor | PrebuiltResponse | null {
+  const editing = judgeEditing(ex, types);
+  if (editing === Editing.None) return null;
+  if (editing === Editing.Part) return PART_REFUSED;
+  describeEdited(ex);
+  return editing === Editing.Body ? make() : null;
+}
+
 /** Judges a response by its head. A compressed body passes as it is, and so does a response with no-transform (RFC 9110 §7.7). */
-export function judgeEditing({ request, response }: Exchange, types: MediaTypes): Editing {
+function judgeEditing({ request, response }: Exchange, types: MediaTypes): Editing {
   const { headers, status, framing } = response;
   const type = headers.find(HeaderId.ContentType);
   const isMeant = type >= 0 && types.has(headers.valueText(type)) && status !== 304;
@@ -28,7 +45,7 @@ export function judgeEditing({ request, response }: Exchange, types: MediaTypes)
 }
 
 /** Makes a head that of the edited body: without a length, without a validator of the plain content. */
-export function describeEdited({ response }: Exchange): void {
+function describeEdited({ response }: Exchange): void {
   const { headers } = response;
   for (const id of PLAIN_IDS) headers.removeAll(id);
   dropPlainFields(headers);
@@ -59,3 +76,6 @@ export function editedFields(fields: PrebuiltResponse["fields"]): PrebuiltRespon
 }
 
 const PLAIN_IDS: readonly HeaderId[] = [HeaderId.ContentLength, HeaderId.ETag, HeaderId.LastModified];
+
+/** An edited text may lie across the end of a part. */
+const PART_REFUSED: PrebuiltResponse = jsonRefusal(416, "this response has no parts", [["Accept-Ranges", "none"]]);

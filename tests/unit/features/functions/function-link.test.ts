@@ -7,7 +7,7 @@ import {
   type OverdueCall,
   type ThreadDeath,
 } from "../../../../src/features/functions/function-link.ts";
-import { readReply } from "../../../../src/features/functions/response-record.ts";
+import { readResponseRecord } from "../../../../src/features/functions/response-record.ts";
 import { Batch, createCells, Records, WireCell, WireWord } from "../../../../src/features/functions/wire.ts";
 
 /** A link whose thread is a function that is called with what it sends. */
@@ -31,7 +31,7 @@ function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: WireWord
     got,
     onRecord(word, records) {
       got.push(word);
-      if (word === WireWord.Response) readReply(records);
+      if (word === WireWord.Response) readResponseRecord(records);
       else if (word === WireWord.Body) records.bytes();
       else if (word === WireWord.Taken || word === WireWord.Failed) records.number();
       else if (word !== WireWord.End && word !== WireWord.Fault) throw new Error("an unknown word");
@@ -97,7 +97,7 @@ describe("what a thread says", () => {
       }),
     );
     const records = new Records(good);
-    expect([records.next(), readReply(records).body?.toString(), records.next(), records.next()]).toEqual([
+    expect([records.next(), readResponseRecord(records).body?.toString(), records.next(), records.next()]).toEqual([
       true,
       "hello",
       true,

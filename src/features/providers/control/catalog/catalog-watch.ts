@@ -41,6 +41,9 @@ export interface Catalog {
   hasRoutes(instance: Instance): boolean;
 }
 
+/** A catalog without what all catalogs have in common. */
+export type CatalogReading = Omit<Catalog, "client" | "mayHaveRoutes" | "hasRoutes">;
+
 /**
  * Follows the services of a catalog by questions that the catalog holds back until something changes. If it goes away or says nonsense, the
  * last instances stay. It polls nothing.

@@ -1,51 +1,27 @@
 import type { ConsulConfig } from "../../settings.ts";
 import { textOf } from "../docker/engine.ts";
-import { type Instance, isInstance } from "../labels/instance.ts";
-import { LabelLists, type TraefikReader } from "../labels/label-routes.ts";
-import { hostBound } from "../live/host-bound.ts";
-import type { SourceKind } from "../live/source-kind.ts";
-import { StoreClient } from "../live/store-client.ts";
-import { type Catalog, CatalogWatch } from "./catalog-watch.ts";
-import { refusedAddress } from "./registered-address.ts";
-import {
-  addressesOf,
-  hasRoutes,
-  mayBeExposed,
-  membersOf,
-  objectsOf,
-  orderText,
-  registeredPorts,
-  tagLabels,
-  textsOf,
-} from "./tags.ts";
+import type { TraefikReader } from "../labels/label-routes.ts";
+import { catalogKind } from "./catalog-kind.ts";
+import type { CatalogReading } from "./catalog-watch.ts";
+import { addressesOf, membersOf, objectsOf, orderText, registeredPorts, tagLabels, textsOf } from "./tags.ts";
 
 /** Services of Consul as a source of routes. docs/providers.md#consul */
-export function consulKind(folder: string, readTraefik: TraefikReader): SourceKind<Labelled, Instance> {
-  return {
-    source: "consul",
-    part: "consul-instances",
-    lists: new LabelLists<Labelled>({
+export function consulKind(folder: string, readTraefik: TraefikReader) {
+  return catalogKind<ConsulConfig>(
+    {
       source: "consul",
-      folder,
-      readTraefik,
       provider: "consulcatalog",
-      refusedAddress,
-      hostsOf: (scope, { hosts }) => hostBound(scope, hosts),
-    }),
-    configOf: ({ providers: { consul } }) => (consul === null ? null : { ...consul, network: "" }),
-    placeOf: ({ endpoint, datacenter, namespace }) =>
-      [endpoint, datacenter, namespace].filter((part) => part !== "").join(" "),
-    watch: (config, ports, before) => new CatalogWatch(consulCatalog(config), ports, before),
-    isItem: isInstance,
-  };
+      configOf: ({ providers: { consul } }) => consul,
+      partsOf: ({ datacenter, namespace }) => [datacenter, namespace],
+      catalogOf: consulCatalog,
+    },
+    folder,
+    readTraefik,
+  );
 }
 
-type Labelled = ConsulConfig & { readonly network: string };
-
-function consulCatalog(config: Labelled): Catalog {
-  const { endpoint, tls, token, datacenter, namespace } = config;
+function consulCatalog({ token, datacenter, namespace }: ConsulConfig): CatalogReading {
   return {
-    client: () => new StoreClient(endpoint, tls),
     headers: token === "" ? {} : { "X-Consul-Token": token },
     query: { dc: datacenter, ns: namespace },
     indexField: "X-Consul-Index",
@@ -88,7 +64,5 @@ function consulCatalog(config: Labelled): Catalog {
           },
         ];
       }),
-    mayHaveRoutes: ({ tags }) => mayBeExposed(tags, config),
-    hasRoutes: (one) => hasRoutes(one, config),
   };
 }

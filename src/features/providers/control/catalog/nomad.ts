@@ -1,49 +1,27 @@
 import type { NomadConfig } from "../../settings.ts";
 import { textOf } from "../docker/engine.ts";
-import { type Instance, isInstance } from "../labels/instance.ts";
-import { LabelLists, type TraefikReader } from "../labels/label-routes.ts";
-import { hostBound } from "../live/host-bound.ts";
-import type { SourceKind } from "../live/source-kind.ts";
-import { StoreClient } from "../live/store-client.ts";
-import { type Catalog, CatalogWatch } from "./catalog-watch.ts";
-import { refusedAddress } from "./registered-address.ts";
-import {
-  addressesOf,
-  hasRoutes,
-  mayBeExposed,
-  objectsOf,
-  orderText,
-  registeredPorts,
-  tagLabels,
-  textsOf,
-} from "./tags.ts";
+import type { TraefikReader } from "../labels/label-routes.ts";
+import { catalogKind } from "./catalog-kind.ts";
+import type { CatalogReading } from "./catalog-watch.ts";
+import { addressesOf, objectsOf, orderText, registeredPorts, tagLabels, textsOf } from "./tags.ts";
 
 /** Services of Nomad as a source of routes. docs/providers.md#nomad */
-export function nomadKind(folder: string, readTraefik: TraefikReader): SourceKind<Labelled, Instance> {
-  return {
-    source: "nomad",
-    part: "nomad-instances",
-    lists: new LabelLists<Labelled>({
+export function nomadKind(folder: string, readTraefik: TraefikReader) {
+  return catalogKind<NomadConfig>(
+    {
       source: "nomad",
-      folder,
-      readTraefik,
       provider: "nomad",
-      refusedAddress,
-      hostsOf: (scope, { hosts }) => hostBound(scope, hosts),
-    }),
-    configOf: ({ providers: { nomad } }) => (nomad === null ? null : { ...nomad, network: "" }),
-    placeOf: ({ endpoint, region, namespace }) => [endpoint, region, namespace].filter((part) => part !== "").join(" "),
-    watch: (config, ports, before) => new CatalogWatch(nomadCatalog(config), ports, before),
-    isItem: isInstance,
-  };
+      configOf: ({ providers: { nomad } }) => nomad,
+      partsOf: ({ region, namespace }) => [region, namespace],
+      catalogOf: nomadCatalog,
+    },
+    folder,
+    readTraefik,
+  );
 }
 
-type Labelled = NomadConfig & { readonly network: string };
-
-function nomadCatalog(config: Labelled): Catalog {
-  const { endpoint, tls, token, namespace, region } = config;
+function nomadCatalog({ token, namespace, region }: NomadConfig): CatalogReading {
   return {
-    client: () => new StoreClient(endpoint, tls),
     headers: token === "" ? {} : { "X-Nomad-Token": token },
     query: { namespace, region },
     indexField: "X-Nomad-Index",
@@ -71,7 +49,5 @@ function nomadCatalog(config: Labelled): Catalog {
         addresses: addressesOf(textOf(Address)),
         ports: registeredPorts(Port),
       })),
-    mayHaveRoutes: ({ tags }) => mayBeExposed(tags, config),
-    hasRoutes: (one) => hasRoutes(one, config),
   };
 }
