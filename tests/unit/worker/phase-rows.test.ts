@@ -130,7 +130,7 @@ function wayPicture(): string {
     "socket data ─▶ InputBuffer ─▶ RequestParser ─▶ Exchange ─▶ Pipeline",
     ...wrapped(WAY_DOWN, " → ", " ─▶ Handler"),
     "",
-    "SocketWriter ◀─ reply encoder ◀─ ReplySink (one a protocol) ◀── fixed │ head, body…, end │ abort(fault)",
+    "SocketWriter ◀─ response encoder ◀─ ResponseSink (one a protocol) ◀── fixed │ head, body…, end │ abort(fault)",
     "  taps of the head, in this order:",
     ...wrapped(WAY_UP, " → ", ""),
     "  taps at the end:",
