@@ -36,6 +36,8 @@ interface GateWaiter {
 const YIELD_MS = 2;
 /** A queue that has not been empty for so long stands: it takes no bursts, it only makes everyone late. */
 const STANDING_MS = 100;
+/** It stands on until no request has waited for too long in so long a time: short waits empty it, and that is no end of the rush. */
+const STANDS_ON_MS = 1000;
 
 /**
  * The slots of a route, or of its targets, as one worker sees them, and what waits here for one: clients take turns. It outlives configurations.
@@ -49,6 +51,7 @@ export class Gate implements SlotGate {
   private isUsable: (lane: number) => boolean = () => true;
   private nextLane = 0;
   private emptyAtMs: number;
+  private standsUntilMs = 0;
   private yieldsUntilMs = 0;
   /** Whether the next slot that becomes free here stays here. */
   private keepsNext = false;
@@ -185,8 +188,9 @@ export class Gate implements SlotGate {
       if (waiter === null) return null;
       this.forget(waiter);
       const { patienceMs } = this.table;
-      const isLate = patienceMs > 0 && nowMs - this.emptyAtMs > STANDING_MS && nowMs - waiter.sinceMs > patienceMs;
-      if (!isLate) return waiter;
+      const stands = nowMs < this.standsUntilMs || nowMs - this.emptyAtMs > STANDING_MS;
+      if (patienceMs === 0 || !stands || nowMs - waiter.sinceMs <= patienceMs) return waiter;
+      this.standsUntilMs = nowMs + STANDS_ON_MS;
       this.table.countQueue(this.ports.worker, QueueCount.Late);
       waiter.who.onRefused();
     }

@@ -22,13 +22,15 @@ export interface OverloadStart {
 }
 
 /*
- * A worker's numbers: how late its event loop was, how much it sheds, for which shortage, and the requests that it has shed by rank and
- * shortage. The first is the worker's and is read once, the next two are the control thread's.
+ * A worker's numbers: how late its event loop was, how often it has told so, how much it sheds, for which shortage, the requests that it has let in
+ * while it shed others, and the requests it has shed by rank and shortage. The first is read once, level and reason are the control thread's.
  */
 const DELAY = 0;
-const LEVEL = 1;
-const REASON = 2;
-const COUNTS = 3;
+const TICKS = 1;
+const LEVEL = 2;
+const REASON = 3;
+const ADMITTED = 4;
+const COUNTS = 5;
 const NUMBERS: number = COUNTS + SHED_LABELS.length * SHORTAGES.length;
 
 /** Makes the numbers of all workers. */
@@ -54,10 +56,22 @@ export class PressureNumbers {
     return delayMs;
   }
 
+  /** How often a worker's event loop has come round to its timers: it changes while the worker moves. */
+  ticks(worker: number): number {
+    return this.numbers[worker * NUMBERS + TICKS]!;
+  }
+
   /** @param level 0 and up @param reason the number of the shortage */
   set(worker: number, level: number, reason: number): void {
     this.numbers[worker * NUMBERS + LEVEL] = level;
     this.numbers[worker * NUMBERS + REASON] = reason;
+  }
+
+  /** Requests that all workers have let in while they shed others. */
+  admitted(): number {
+    let sum = 0;
+    for (let at = ADMITTED; at < this.numbers.length; at += NUMBERS) sum += this.numbers[at]!;
+    return sum;
   }
 
   /** Requests that all workers have shed. */
@@ -91,12 +105,17 @@ export class WorkerPressure implements WorkerService<unknown> {
   tick(nowMs: number): void {
     const delayMs = this.lastMs === 0 ? 0 : nowMs - this.lastMs - this.tickMs;
     this.lastMs = nowMs;
+    this.numbers[this.at + TICKS]!++;
     if (delayMs > this.numbers[this.at + DELAY]!) this.numbers[this.at + DELAY] = delayMs;
   }
 
   /** From 0 to the number of ranks: each whole one is a rank that goes completely, the rest a share of the next. */
   get level(): number {
     return this.numbers[this.at + LEVEL]!;
+  }
+
+  countAdmitted(): void {
+    this.numbers[this.at + ADMITTED]!++;
   }
 
   count(rank: ShedRank): void {

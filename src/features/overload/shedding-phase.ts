@@ -33,14 +33,21 @@ export class SheddingPhase implements Phase {
     const route = this.routes[ex.route!.index]!;
     if (route === null || route.knowsUsers !== this.isLate) return Verdict.Next;
     const rank = rankOf(route, ex);
-    if (rank === ShedRank.Kept) return Verdict.Next;
-    const share = Math.min(1, Math.max(0, level - rank));
-    this.rests[rank]! += share;
-    if (this.rests[rank]! < 1) return Verdict.Next;
-    this.rests[rank]!--;
+    if (!this.isShed(rank, level)) {
+      this.pressure.countAdmitted();
+      return Verdict.Next;
+    }
     this.pressure.count(rank);
     ex.sink.abort(ex, Fault.Overloaded);
     return Verdict.Done;
+  }
+
+  private isShed(rank: ShedRank, level: number): boolean {
+    if (rank === ShedRank.Kept) return false;
+    this.rests[rank]! += Math.min(1, Math.max(0, level - rank));
+    if (this.rests[rank]! < 1) return false;
+    this.rests[rank]!--;
+    return true;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { labelled, type Metric, metricOf, single } from "../../../core/metric-row.ts";
+import { TICK_MS } from "../../../core/timer-wheel.ts";
 import { memoryLimit, processorLimit } from "../../../memory/process-limits.ts";
 import { residentBytes } from "../../../memory/process-memory.ts";
 import { DescriptorWatch, descriptorLimit } from "../../../net/descriptor-watch.ts";
@@ -26,6 +27,20 @@ const CALM_LOOKS = 10;
 /** The share of the processors is that of so many looks. */
 const CPU_LOOKS = 5;
 
+/** The processors' time and the requests up to a moment. */
+interface UsedSoFar {
+  readonly cpuMs: number;
+  readonly atMs: number;
+  readonly admitted: number;
+  readonly shed: number;
+}
+
+/** When a worker's event loop was seen to move, and how often it had come round then. */
+interface SeenLoop {
+  ticks: number;
+  atMs: number;
+}
+
 /** The ports of the watch. */
 interface OverloadPorts {
   readonly event: EventWriter<typeof OVERLOAD_EVENTS>;
@@ -45,9 +60,12 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     descriptors: new PressureLevel(),
   };
   private readonly delays: readonly PressureLevel[];
+  private readonly loops: readonly SeenLoop[];
+  /** The share of the processors that there would be without shedding, as a share of its threshold. */
+  private unshed = 0;
   /** Values as shares of their thresholds. */
   private shares: Record<Shortage, number> = { cpu: 0, memory: 0, descriptors: 0, loop_delay: 0 };
-  private readonly used: { readonly cpuMs: number; readonly atMs: number }[] = [];
+  private readonly used: UsedSoFar[] = [];
   private config: OverloadConfig | null = null;
   private timer: ReturnType<typeof setInterval> | null = null;
   private looks = 0;
@@ -64,6 +82,7 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     this.buffer = createPressureNumbers(workers);
     this.numbers = new PressureNumbers(this.buffer);
     this.delays = Array.from({ length: workers }, () => new PressureLevel());
+    this.loops = Array.from({ length: workers }, () => ({ ticks: 0, atMs: Number.POSITIVE_INFINITY }));
   }
 
   startFields(): OverloadStart {
@@ -87,6 +106,11 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     this.stage = 0;
   }
 
+  /** A worker that has ended is not late. */
+  workerDied(worker: number): void {
+    this.loops[worker]!.atMs = Number.POSITIVE_INFINITY;
+  }
+
   metrics(): readonly Metric[] {
     return [
       metricOf(OVERLOAD_METRICS, "gateway_shed_requests_total", () => (this.config === null ? [] : this.counts())),
@@ -106,27 +130,29 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
 
   private look(): void {
     const config = this.config!;
-    this.shares.cpu = this.cpuShare() / config.cpu;
+    const [used, unshed] = this.cpuShares();
+    this.shares.cpu = used / config.cpu;
+    this.unshed = unshed / config.cpu;
     if (this.looks++ % LOOKS_BETWEEN === 0) {
       this.shares.memory = residentBytes() / this.memoryBytes / config.memory;
       this.shares.descriptors = this.descriptors.isShort() ? 2 : 0;
     }
     const { cpu, memory, descriptors } = this.shared;
-    cpu.note(this.shares.cpu);
+    cpu.note(this.shares.cpu, this.unshed);
     memory.note(this.shares.memory);
     descriptors.note(this.shares.descriptors);
-    this.judge(config);
+    this.judge(config, performance.now());
   }
 
   /** Takes the delays of the workers since the last call, and tells each how much to shed. */
-  judge(config: OverloadConfig): void {
+  judge(config: OverloadConfig, nowMs: number): void {
     const shared = SHORTAGES.slice(0, -1) as (keyof typeof this.shared)[];
     const worst = shared.reduce((most, name) => (this.shared[name].value > this.shared[most].value ? name : most));
     let [level, reason]: [number, Shortage] = [this.shared[worst].value, worst];
     let longest = 0;
     this.delays.forEach((own, worker) => {
-      const delay = this.numbers.takeDelay(worker) / config.loopDelayMs;
-      own.note(delay);
+      const delay = this.delayOf(worker, nowMs) / config.loopDelayMs;
+      own.note(delay, Math.max(delay, this.unshed));
       longest = Math.max(longest, delay);
       const isOwn = own.value > this.shared[worst].value;
       this.numbers.set(
@@ -145,12 +171,20 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     else if (this.stage > 0 && this.calmLooks >= CALM_LOOKS) this.tell(0, this.told, config);
   }
 
+  /** The longest delay that a worker has told, or that it is in: until an event loop comes round it tells nothing. */
+  private delayOf(worker: number, nowMs: number): number {
+    const seen = this.loops[worker]!;
+    const ticks = this.numbers.ticks(worker);
+    if (ticks !== seen.ticks) Object.assign(seen, { ticks, atMs: nowMs });
+    return Math.max(this.numbers.takeDelay(worker), nowMs - seen.atMs - TICK_MS);
+  }
+
   /** A line for each rank more, and one when it is over for good: a level that swings is no news. */
   private tell(stage: number, reason: Shortage, config: OverloadConfig): void {
     this.stage = stage;
     this.told = reason;
     const [threshold, decimals] = thresholdOf(reason, config);
-    const shed = this.counts().reduce((sum, { value }) => sum + value, 0);
+    const shed = this.shedSoFar();
     this.ports.event("overload", {
       reason: stage === 0 ? null : reason,
       value: rounded(this.shares[reason] * threshold, decimals),
@@ -161,14 +195,28 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     this.toldShed = shed;
   }
 
-  /** The process's share of its processors in the last half second. */
-  private cpuShare(): number {
+  private shedSoFar(): number {
+    return this.counts().reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /**
+   * The process's share of its processors in the last half second, and the share that it would have had without shedding: each request
+   * that was shed at the price of one that was let in.
+   */
+  private cpuShares(): readonly [number, number] {
     const { user, system } = process.cpuUsage();
-    const now = { cpuMs: (user + system) / 1000, atMs: performance.now() };
+    const now: UsedSoFar = {
+      cpuMs: (user + system) / 1000,
+      atMs: performance.now(),
+      admitted: this.numbers.admitted(),
+      shed: this.shedSoFar(),
+    };
     this.used.push(now);
     const before = this.used.length > CPU_LOOKS ? this.used.shift()! : this.used[0]!;
     const passedMs = now.atMs - before.atMs;
-    return passedMs < LOOK_MS / 2 ? 0 : (now.cpuMs - before.cpuMs) / passedMs / this.processors;
+    if (passedMs < LOOK_MS / 2) return [0, 0];
+    const share = (now.cpuMs - before.cpuMs) / passedMs / this.processors;
+    return [share, share * (1 + (now.shed - before.shed) / Math.max(1, now.admitted - before.admitted))];
   }
 }
 

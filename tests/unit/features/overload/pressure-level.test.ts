@@ -21,3 +21,10 @@ test("just below the threshold it falls slowly, and to nothing", () => {
   after(level, 4, 2);
   expect([after(level, 1, 0.9) > 0.9, after(level, 30, 0.9)]).toEqual([true, 0]);
 });
+
+test("it falls slowly while shedding alone keeps the value low", () => {
+  const level = new PressureLevel();
+  after(level, 8, 2);
+  for (let i = 0; i < 10; i++) level.note(0.3, 1.9);
+  expect(level.value).toBe(1.5);
+});
