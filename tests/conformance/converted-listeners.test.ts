@@ -1,4 +1,4 @@
-// docs/migrate.md#nginx: servers at several ports, in clear text and by TLS, get the same requests behind `edge convert` as behind nginx.
+// docs/migrate-nginx.md: servers at several ports, in clear text and by TLS, get the same requests behind `edge convert` as behind nginx.
 import { describe, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

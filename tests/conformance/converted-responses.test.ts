@@ -1,4 +1,4 @@
-// docs/migrate.md#nginx: redirects and cookies of an origin leave nginx and the gateway that `edge convert` has made of it alike.
+// docs/migrate-nginx.md: redirects and cookies of an origin leave nginx and the gateway that `edge convert` has made of it alike.
 import { expect, test } from "bun:test";
 import { convert } from "../harness/conversions.ts";
 import { startGateway } from "../harness/gateway.ts";

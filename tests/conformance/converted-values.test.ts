@@ -1,5 +1,5 @@
 // Directives of nginx that need nothing: each with a value that is not the default, edge beside nginx. A directive of the table without such a
-// value must not be there. docs/migrate.md#what-needs-nothing
+// value must not be there. docs/migrate-nginx.md#what-needs-nothing
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";

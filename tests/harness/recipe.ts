@@ -13,13 +13,25 @@ export interface Recipe {
  * @param page such as `recipes.md`
  */
 export function recipeOf(page: string, heading: string): Recipe {
+  const section = sectionOf(page, heading);
+  const file = (name: string) =>
+    new RegExp(`^\`\`\`yaml\n# ${name}\\.yaml\n([\\s\\S]*?)^\`\`\``, "m").exec(section)?.[1];
+  return { config: file("config") ?? "server:\n  port: 8080\n", routes: file("routes") ?? "[]\n" };
+}
+
+/** The first block below a heading of a page of docs that is not of edge: a configuration of another gateway. */
+export function exampleOf(page: string, heading: string): string {
+  const text = /^```(?:nginx|text)\n([\s\S]*?)^```/m.exec(sectionOf(page, heading))?.[1];
+  if (text === undefined) throw new Error(`docs/${page} has no example below "${heading}"`);
+  return text;
+}
+
+function sectionOf(page: string, heading: string): string {
   const section = readFileSync(join(DOCS, page), "utf8")
     .split(/^## /m)
     .find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`docs/${page} has no heading "${heading}"`);
-  const file = (name: string) =>
-    new RegExp(`^\`\`\`yaml\n# ${name}\\.yaml\n([\\s\\S]*?)^\`\`\``, "m").exec(section)?.[1];
-  return { config: file("config") ?? "server:\n  port: 8080\n", routes: file("routes") ?? "[]\n" };
+  return section;
 }
 
 /**

@@ -89,7 +89,7 @@ describe("wrong words", () => {
     ["help basic auth", "edge help authentication#passwords "],
     ["help 502", "connect_refused: The origin's host refused the connection"],
     ["help rate limit", "edge help guards#rate-limits "],
-    ["help migrate from nginx", "edge help migrate#nginx "],
+    ["help migrate from nginx", "edge help migrate-nginx "],
     ["help --json docker", '{"words":"docker","found":[{"name":"docker","kind":"a page"'],
   ])("edge %s helps", async (line, text) => {
     const { code, stdout, stderr } = await inFolder((folder) => run(line === "" ? [] : line.split(" "), folder));

@@ -1,11 +1,17 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { runConvertIngress } from "../../src/cli/convert-ingress.ts";
+import { convert } from "../harness/conversions.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { FastCgiOrigin } from "../harness/fastcgi-origin.ts";
 import { responseOf } from "../harness/fastcgi-records.ts";
 import type { Gateway } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
-import { startRecipe } from "../harness/recipe.ts";
+import { exampleOf, recipeOf, startRecipe } from "../harness/recipe.ts";
 import { exchangeFrom } from "../harness/source-address.ts";
 
 // Pages by task (docs/apps.md and its neighbours): their files do what the pages say.
@@ -156,6 +162,44 @@ describe("behind", () => {
     const gateway = await gatewayOf("behind.md", "A load balancer for TCP", places);
     const visit = `PROXY TCP4 203.0.113.9 198.51.100.1 1234 80\r\n${request("GET /", ["Connection: close"])}`;
     expect(await exchangeFrom(balancer, gateway.port, visit)).toContain('"x-real-ip":"203.0.113.9"');
+  });
+});
+
+describe("from another gateway: the page has what edge convert makes of its example, and it serves", () => {
+  const HOST = ["Host: shop.example.com"];
+
+  test.each([
+    ["nginx", "nginx.conf", "/old"],
+    ["caddy", "Caddyfile", "/old"],
+    ["haproxy", "haproxy.cfg", "/old"],
+    ["traefik", "dynamic.yml", ""],
+  ] as const)("%s", async (product, name, moved) => {
+    const page = `migrate-${product}.md`;
+    const { config, routes } = recipeOf(page, "Before and after");
+    const converted = convert(product, name, exampleOf(page, "Before and after"));
+    expect(parse(converted.config)).toEqual(parse(config));
+    expect(parse(converted.routes)).toEqual(parse(routes));
+    const places = Object.fromEntries([3001, 3002].map((port) => [`http://127.0.0.1:${port}`, origin().url]));
+    const gateway = await gatewayOf(page, "Before and after", places);
+    expect((await echoOf(gateway, "/a?x=1", HOST)).target).toBe("/a?x=1");
+    expect(await statusOf(gateway, "/admin/x", HOST)).toBe(403);
+    if (moved !== "") {
+      const { status, fields } = await gateway.once(request(`GET ${moved}`, HOST));
+      expect([status, fields.get("location")]).toEqual([301, expect.stringMatching(/\/new$/)]);
+    }
+  });
+
+  test("ingress-nginx", () => {
+    const page = readFileSync(join(import.meta.dir, "../../docs/kubernetes-ingress.md"), "utf8");
+    const [before, after] = [...page.matchAll(/^```text\n([\s\S]*?)^```/gm)].slice(-2).map(([, text]) => text!);
+    const folder = mkdtempSync(join(tmpdir(), "edge-ingress-"));
+    running.push({ stop: () => rmSync(folder, { recursive: true }) });
+    const file = join(folder, "shop.yaml");
+    writeFileSync(file, before!);
+    let out = "";
+    const io = { out: (text: string) => (out += text), err: () => {} };
+    expect(runConvertIngress([file], io)).toBe(0);
+    expect(out).toBe(after!);
   });
 });
 

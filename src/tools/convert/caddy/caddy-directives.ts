@@ -59,7 +59,7 @@ interface SiteFacts {
   readonly order: readonly string[];
 }
 
-/** The rules of a site's directives, in the order in which Caddy asks them. docs/migrate.md#caddy */
+/** The rules of a site's directives, in the order in which Caddy asks them. docs/migrate-caddy.md */
 export function rulesOf(site: Statement, { ledger, clients, file, order }: SiteFacts): Rule[] {
   const statements = site.block ?? [];
   const context: Context = {

@@ -27,7 +27,7 @@ interface Reading {
 
 /**
  * Reads a Caddyfile: words, quotes, backquotes, heredocs, comments, variables of the environment, snippets and imports with
- * arguments, sites with and without braces. docs/migrate.md#caddy
+ * arguments, sites with and without braces. docs/migrate-caddy.md
  * @throws ConvertFault where Caddy would refuse it as well
  */
 export function parseCaddyfile(file: string, text: string, read: ImportReader): Caddyfile {

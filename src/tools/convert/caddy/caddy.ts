@@ -13,7 +13,7 @@ import type { Caddyfile } from "./caddy-parser.ts";
 import { type Address, boundTo, type CaddyBlock, portsOf, siteAddress, siteLeads, sitesOf } from "./caddy-sites.ts";
 import { PRIVATE_RANGES, timeText } from "./caddy-values.ts";
 
-/** Makes rules and settings of a Caddyfile. docs/migrate.md#caddy */
+/** Makes rules and settings of a Caddyfile. docs/migrate-caddy.md */
 export function convertCaddyfile({ file, options, sites, others }: Caddyfile): Plan {
   const plan = new Plan("Caddy");
   const { ledger } = plan;

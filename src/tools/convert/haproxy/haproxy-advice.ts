@@ -53,7 +53,7 @@ const ADVICE: readonly AdviceRow[] = [
   [
     /^(option|timeout|maxconn|tune\..*|ssl-.*|chroot|user|group|daemon|pidfile|cpu-map|ulimit-n|http-reuse|hash-type|unique-id-.*|capture|no)$/,
     "no test has compared its value with the gateway's",
-    "see docs/migrate.md#haproxy, and edge help config",
+    "see docs/migrate-haproxy.md, and edge help config",
   ],
   [/^stats$/, "the gateway has a dashboard of its own", "open /internal/, or see edge status"],
   [

@@ -9,7 +9,7 @@ const SECTIONS: ReadonlySet<string> = new Set(
 
 /**
  * Reads a configuration of HAProxy: sections with a line for each directive. Words have quotes and backslashes; lines that are meant
- * for a condition of the start (`.if`) are read as they are. docs/migrate.md#haproxy
+ * for a condition of the start (`.if`) are read as they are. docs/migrate-haproxy.md
  * @throws ConvertFault if a line is in no section, or a quote is not closed
  */
 export function parseHaproxy(file: string, text: string): Statement[] {

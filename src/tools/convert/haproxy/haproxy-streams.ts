@@ -5,7 +5,7 @@ import type { Statement } from "../statement.ts";
 import type { HaproxySection } from "./haproxy-backends.ts";
 import { haproxyTime } from "./haproxy-values.ts";
 
-/** Makes streams of an entry in `mode tcp`. docs/migrate.md#mode-tcp */
+/** Makes streams of an entry in `mode tcp`. docs/migrate-haproxy.md#mode-tcp */
 export function convertHaproxyTcp(
   plan: Plan,
   entry: HaproxySection,

@@ -30,7 +30,7 @@ interface Work {
   isRedirected: boolean;
 }
 
-/** Makes rules and settings of a configuration of HAProxy. docs/migrate.md#haproxy */
+/** Makes rules and settings of a configuration of HAProxy. docs/migrate-haproxy.md */
 export function convertHaproxy(sections: readonly Statement[]): Plan {
   const plan = new Plan("HAProxy");
   const { ledger } = plan;

@@ -1,6 +1,6 @@
 import type { Statement } from "../statement.ts";
 
-/** Directives of one kind. docs/migrate.md#what-needs-nothing */
+/** Directives of one kind. docs/migrate-nginx.md#what-needs-nothing */
 interface DirectiveRow {
   /** Names, with spaces between them. */
   readonly names: string;

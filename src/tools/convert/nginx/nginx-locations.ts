@@ -21,7 +21,7 @@ import { barredFolder, isForScripts } from "./nginx-scripts.ts";
 import type { Site } from "./nginx-site.ts";
 import { nginxTemplate } from "./nginx-values.ts";
 
-/** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
+/** Makes the rules of a server, but for their hosts. docs/migrate-nginx.md */
 export function convertSite(site: Site): void {
   const script = scriptOf(site, site.scope, ROOT);
   const [returned] = site.scope.here("return");

@@ -26,7 +26,7 @@ export interface NginxFile {
 
 /**
  * Reads a configuration of nginx: words, quotes, escapes, comments, blocks, blocks of Lua, and includes in the place where they are.
- * docs/migrate.md#nginx
+ * docs/migrate-nginx.md
  * @throws ConvertFault where nginx would refuse it as well
  */
 export function parseNginx(file: string, text: string, include: IncludeReader): NginxFile {

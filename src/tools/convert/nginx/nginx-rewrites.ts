@@ -258,7 +258,7 @@ function noteRest({ ledger }: Scope, one: Statement, effect: Statement): void {
       ledger.note(child, "belongs to a condition, of which the response alone is carried over", "set it at the route");
 }
 
-/** `limit_except`: all other methods are refused. docs/migrate.md#nginx */
+/** `limit_except`: all other methods are refused. docs/migrate-nginx.md */
 function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
   const methods = statement.args.map((method) => method.toUpperCase());
   const [only, ...more] = statement.block ?? [];

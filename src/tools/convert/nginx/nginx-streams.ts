@@ -4,7 +4,7 @@ import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";
 
-/** Makes streams of the servers in `stream` blocks. docs/migrate.md#streams */
+/** Makes streams of the servers in `stream` blocks. docs/migrate-nginx.md#streams */
 export function convertStreams(plan: Plan, main: Scope): void {
   for (const block of main.here("stream")) {
     const scope = main.inner(block);

@@ -32,7 +32,7 @@ function putServerNames(statements: readonly Statement[], name = ""): void {
 
 const PLAIN_NAME = /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i;
 
-/** Makes rules and settings of a configuration of nginx. docs/migrate.md#nginx */
+/** Makes rules and settings of a configuration of nginx. docs/migrate-nginx.md */
 export function convertNginx({ statements, missing }: NginxFile): Plan {
   const plan = new Plan("nginx");
   const { ledger } = plan;

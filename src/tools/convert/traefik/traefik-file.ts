@@ -13,7 +13,7 @@ import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, type Place, Statement } from "
 
 /**
  * Reads a file of Traefik's file provider, YAML or TOML: a key is a directive, its section a block, its values the words. Each entry of
- * a list of sections is a directive `-`. docs/migrate.md#traefik
+ * a list of sections is a directive `-`. docs/migrate-traefik.md
  * @throws ConvertFault if the file is neither
  */
 export function readTraefik(file: string, text: string): Statement[] {

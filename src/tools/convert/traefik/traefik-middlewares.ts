@@ -11,7 +11,7 @@ import { child } from "./traefik-services.ts";
 /** Puts a middleware into a rule. @returns whether it could be said as a whole; what could not has been noted, or will be */
 type Apply = (statement: Statement, rule: Rule, ledger: Ledger) => boolean;
 
-/** THE middlewares that are carried over. docs/migrate.md#traefik */
+/** THE middlewares that are carried over. docs/migrate-traefik.md */
 export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
   stripPrefix(statement, rule, ledger) {
     const prefixes = child(statement, "prefixes");

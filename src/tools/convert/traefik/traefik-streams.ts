@@ -6,7 +6,7 @@ import { child } from "./traefik-services.ts";
 
 /**
  * Makes pass-throughs of the routers below `tcp` that pass TLS through by name. The ports of all others are those of entry points, which
- * another file has. docs/migrate.md#tcp-routers
+ * another file has. docs/migrate-traefik.md#tcp-routers
  */
 export function convertTraefikTcp(plan: Plan, tcp: Statement | null): void {
   for (const router of child(tcp, "routers")?.block ?? []) convertRouter(plan, tcp, router);

@@ -25,7 +25,7 @@ interface Work {
   readonly hasTls: boolean;
 }
 
-/** Makes rules and settings of a file of Traefik's file provider. docs/migrate.md#traefik */
+/** Makes rules and settings of a file of Traefik's file provider. docs/migrate-traefik.md */
 export function convertTraefik(statements: readonly Statement[]): Plan {
   const plan = new Plan("Traefik");
   const { ledger } = plan;

@@ -1,4 +1,4 @@
-// A section of HAProxy has the `defaults` that it names with `from`, or the last before it: what they refuse stays refused. docs/migrate.md#haproxy
+// A section of HAProxy has the `defaults` that it names with `from`, or the last before it: what they refuse stays refused. docs/migrate-haproxy.md
 import { expect, test } from "bun:test";
 import { planOf } from "../../../../src/tools/convert/convert.ts";
 

@@ -1,4 +1,4 @@
-// What nginx keeps closed and no route says is closed here, and the report says so. docs/migrate.md#nginx
+// What nginx keeps closed and no route says is closed here, and the report says so. docs/migrate-nginx.md
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Variables of the configuration's own, and what speaks of a response or a connection. docs/migrate.md#nginx
+// Variables of the configuration's own, and what speaks of a response or a connection. docs/migrate-nginx.md
 import { describe, expect, test } from "bun:test";
 import { parse } from "yaml";
 import { convert } from "../../../harness/conversions.ts";
