@@ -32,6 +32,12 @@ const SUITES: readonly Suite[] = [
     page: "caddy",
   },
   {
+    title: "Traefik's fixtures of Ingresses and cases of labels",
+    script: "conformance-traefik",
+    checkout: { repository: "traefik/traefik", mark: "pkg/provider/kubernetes/ingress-nginx/kubernetes_test.go" },
+    page: "traefik",
+  },
+  {
     title: "W3C trace-context, level 2, strict",
     script: "conformance-trace-context",
     checkout: { repository: "w3c/trace-context", mark: "test/tracecontext/traceparent.py" },

@@ -7,6 +7,8 @@ type Labels = Readonly<Record<string, string>>;
 
 /** A container of the engine, as a test says it. */
 interface Plan {
+  /** The name that it shows, if that is another. */
+  readonly name?: string;
   readonly labels: Labels;
   readonly address?: string;
   readonly network?: string;
@@ -84,7 +86,7 @@ export class ContainerEngine {
 
   private say(name: string, action: string, more: Labels = {}): void {
     const { id, plan } = this.running.get(name)!;
-    const attributes = { ...plan.labels, ...more, name, image: "app" };
+    const attributes = { ...plan.labels, ...more, name: plan.name ?? name, image: "app" };
     this.write(`${JSON.stringify({ Type: "container", Action: action, Actor: { ID: id, Attributes: attributes } })}\n`);
   }
 
@@ -103,7 +105,12 @@ export class ContainerEngine {
     if (path === "/containers/json")
       return send(
         response,
-        all.map(({ id, name, plan }) => ({ Id: id, Names: [`/${name}`], Labels: plan.labels, State: "running" })),
+        all.map(({ id, name, plan }) => ({
+          Id: id,
+          Names: [`/${plan.name ?? name}`],
+          Labels: plan.labels,
+          State: "running",
+        })),
       );
     const found = all.find(({ id }) => path === `/containers/${id}/json`);
     if (found === undefined) return send(response, { message: "no such container" }, 404);
@@ -115,7 +122,7 @@ function inspected({ id, name, plan, since }: { id: string; name: string; plan: 
   const { labels, address = "127.0.0.1", network = "bridge", ports = [], health } = plan;
   return {
     Id: id,
-    Name: `/${name}`,
+    Name: `/${plan.name ?? name}`,
     State: {
       Status: "running",
       Running: true,

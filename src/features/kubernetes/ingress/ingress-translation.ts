@@ -73,6 +73,8 @@ class IngressWork {
   private readonly taken: Map<string, TakenPath> = new Map();
   private readonly address: string;
   private owners: Map<string, string> | null = null;
+  /** Where an alias leads. */
+  private aliases: Map<string, { readonly ingress: IngressObject; readonly host: string }> | null = null;
 
   constructor(
     store: ObjectStore,
@@ -105,7 +107,11 @@ class IngressWork {
   }
 
   private noteAnnotations(one: ReadIngress): void {
-    const { ignored, refused } = one.terms;
+    const { ignored, refused, aliases } = one.terms;
+    const hosts = hostsIn(one.ingress);
+    for (const alias of isCanary(one) ? [] : new Set(aliases))
+      if (!hosts.includes(alias.toLowerCase()) && !hosts.some((host) => this.leadsTo(alias.toLowerCase(), one, host)))
+        this.note(one, "AnnotationIgnored", `${ANNOTATION_PREFIX}server-alias: ${alias} leads to another Ingress`);
     for (const { name, why } of ignored) this.note(one, "AnnotationIgnored", `${ANNOTATION_PREFIX}${name}: ${why}`);
     for (const { name, why } of refused)
       this.note(one, "AnnotationRefused", `${ANNOTATION_PREFIX}${name}: ${why}. Paths of this Ingress answer 503`);
@@ -271,12 +277,26 @@ class IngressWork {
     };
   }
 
-  private hostsOf({ terms, ingress }: ReadIngress, host: string): Keys {
+  /** A host, with the aliases that lead to it. */
+  private hostsOf(one: ReadIngress, host: string): Keys {
     if (host === "") return {};
-    const own = new Set(hostsIn(ingress));
-    const others = terms.aliases.map((alias) => alias.toLowerCase()).filter((alias) => !own.has(alias));
-    const free = others.filter((alias) => !this.hasHost(alias));
-    return { hosts: [host, ...new Set(free)] };
+    const lead = one.terms.aliases
+      .map((alias) => alias.toLowerCase())
+      .filter((alias) => this.leadsTo(alias, one, host));
+    return { hosts: [host, ...new Set(lead)] };
+  }
+
+  /** Whether an alias leads to a host of an Ingress: it is no host of a rule, and the oldest Ingress that names it has this host first. */
+  private leadsTo(alias: string, one: ReadIngress, host: string): boolean {
+    if (this.aliases === null) {
+      this.aliases = new Map();
+      for (const { ingress, terms } of this.all.filter((each) => !isCanary(each)))
+        for (const name of terms.aliases.map((each) => each.toLowerCase()))
+          if (!this.aliases.has(name) && !this.hasHost(name))
+            this.aliases.set(name, { ingress, host: hostsIn(ingress)[0] ?? "" });
+    }
+    const lead = this.aliases.get(alias);
+    return lead?.ingress === one.ingress && lead.host === host;
   }
 
   private hasHost(host: string): boolean {

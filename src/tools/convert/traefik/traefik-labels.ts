@@ -123,8 +123,11 @@ class LabelConversion {
     if (!isAny) return;
     if (own.routers.size === 0) {
       const [only] = own.services.keys();
-      own.routers.set(only ?? plainName(container.name), new Map([["rule", `Host(\`${container.defaultHost}\`)`]]));
+      own.routers.set(only ?? plainName(container.name), new Map());
     }
+    for (const router of own.routers.values())
+      if (![...router.keys()].some((key) => key.toLowerCase() === "rule"))
+        router.set("rule", `Host(\`${container.defaultHost}\`)`);
     for (const kind of ["middlewares", "services", "routers"] as const)
       for (const [name, values] of own[kind]) this.add(kind, name, values, container);
     const network = valueAt(new Map(Object.entries(container.labels)), "traefik.docker.network");

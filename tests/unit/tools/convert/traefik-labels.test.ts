@@ -39,6 +39,16 @@ describe("rules", () => {
     for (const [i, route] of routes.entries()) expect(found[i]).toMatchObject(route);
   });
 
+  test("a router without a rule has the default host, with its guards", () => {
+    const { routes } = read({
+      "http.routers.r.middlewares": "m",
+      "http.middlewares.m.basicauth.users": "a:$2y$05$z",
+    });
+    expect(routes.flatMap(({ routes: all }) => all)).toMatchObject([
+      { prefix: "/", host: "c.localhost", auth: { basic: { users: { a: "$2y$05$z" } } } },
+    ]);
+  });
+
   test("what is no rule leaves its router out, in one fault", () => {
     for (const rule of ["", "Host(", "Nothing(`x`)", "!PathRegexp(`^/[a-z]+x`)", "(".repeat(100)]) {
       const { routes, faults } = read({ "http.routers.r.rule": rule });

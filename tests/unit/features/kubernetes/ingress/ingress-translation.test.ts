@@ -353,4 +353,32 @@ describe("annotations of ingress-nginx", () => {
       hosts: ["a.example", "b.example", "c.example"],
     });
   });
+
+  test("an alias leads to one host: the first of the oldest Ingress that names it, and no host of a rule", () => {
+    const annotations = { "server-alias": "Shared.example, b.example" };
+    const rules = ["b.example", "c.example"].map((host) => ({
+      host,
+      http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "web", port: { number: 80 } } } }] },
+    }));
+    const result = translated(
+      ingress("old", "a.example", [{}], { annotations, born: 1 }),
+      ingress("new", "", [], { annotations, born: 2, spec: { rules } }),
+      ingress("two", "", [], {
+        annotations: { "server-alias": "d.example" },
+        born: 3,
+        spec: { rules: rules.map((rule, i) => ({ ...rule, host: `two-${i}.example` })) },
+      }),
+    );
+    expect(routesOf(result).map(({ hosts }) => hosts)).toEqual([
+      ["a.example", "shared.example"],
+      ["b.example"],
+      ["c.example"],
+      ["two-0.example", "d.example"],
+      ["two-1.example"],
+    ]);
+    expect(said(result)).toEqual([
+      `old AnnotationIgnored ${ANNOTATION_PREFIX}server-alias: b.example leads to another Ingress`,
+      `new AnnotationIgnored ${ANNOTATION_PREFIX}server-alias: Shared.example leads to another Ingress`,
+    ]);
+  });
 });
