@@ -1,5 +1,5 @@
 import type { SsiPorts } from "../features/ssi/ssi.ts";
-import type { Handler } from "../message/exchange.ts";
+import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteBase } from "./route-base.ts";
 
 /** Settings of a route that change the bodies of its responses. */
@@ -26,4 +26,13 @@ function includingParts(handler: Handler, { ssi }: BodyEdits, ports: SsiPorts): 
   if (ssi?.enabled !== true) return handler;
   const { SsiHandler } = require("../features/ssi/ssi.ts") as typeof import("../features/ssi/ssi.ts");
   return new SsiHandler(handler, ssi, ports);
+}
+
+/** Keeps what clients send with requests for pages of parts; null if no route has such pages. @param routes by their numbers */
+export function pageFieldsPhase(routes: readonly (BodyEdits | null)[]): Phase | null {
+  const pages = routes.map((route) => route?.ssi?.enabled === true);
+  if (!pages.includes(true)) return null;
+  const { PageFieldsPhase } =
+    require("../features/ssi/page-fields.ts") as typeof import("../features/ssi/page-fields.ts");
+  return new PageFieldsPhase(pages);
 }

@@ -169,6 +169,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "402, 403, 429",
     why: "Before `bots`, which lets agents in that a rule allows, and after `rateLimit`, so that a client that sends many wrong signatures is limited first. The signature is verified earlier if a `match`, a key of a rate limit or a rule asks for the name.",
   },
+  pageFields: {
+    needs: "[`ssi`](ssi.md)",
+    reads: "route, all fields",
+    sets: "the fields of requests for parts of the page",
+    ends: "",
+    why: "Before `bots`, `waitingRoom` and `auth`, which take cookies and credentials off: each part goes through all of them with its own.",
+  },
   bots: {
     needs: "`bots`",
     reads: "route, client's address, `User-Agent`, cookies and a few more fields",

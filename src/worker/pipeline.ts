@@ -31,6 +31,7 @@ import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ResponseTap } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import { pageFieldsPhase } from "../routes/body-edits.ts";
 import { concurrencyEnd, concurrencyPhase } from "../routes/concurrency-gates.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
@@ -101,6 +102,7 @@ const DOWN = {
   shedding: (way) => sheddingPhase("shedding", way),
   rateLimit: ({ client }) => client.rateLimit,
   agents: ({ agents }) => agents && new AgentPhase(agents.rules),
+  pageFields: ({ config, router }) => pageFieldsPhase(settingsByIndex(config, router.routes)),
   bots: ({ config, router, inputs, agents }) => botsPhase(config, router, inputs, agents),
   waitingRoom: ({ config, router, inputs }) =>
     waitingPhase(settingsByIndex(config, router.routes), inputs.under.rooms, inputs.services.clock, inputs.cookieKey),

@@ -18,20 +18,34 @@ page("small.html", '<p><!--#include virtual="menu.html" --></p>');
 page("large.html", `${"x".repeat(300_000)}<!--#include virtual="/s/menu.html" -->${"y".repeat(300_000)}`);
 page("loop.html", 'L<!--#include virtual="/s/loop.html" -->');
 page("many.html", '<!--#include virtual="/s/menu.html" -->'.repeat(100));
+page("two.html", '<!--#include virtual="menu.html" --><!--#include virtual="/other/menu.html" -->');
 page("plain.txt", '<!--#include virtual="/s/menu.html" -->');
 
 const origin = EchoOrigin.start();
 const HTML = "Content-Type: text/html";
+const users = { bob: Bun.password.hashSync("pass", { algorithm: "bcrypt", cost: 4 }) };
+const BASIC = `Authorization: Basic ${Buffer.from("bob:pass").toString("base64")}`;
+const site = { type: "static", dir: join(folder, "site") };
+const room = { active: 1, per_address: 1 };
 const gateway = await startGateway({
   config: { server: { workers: 1, cache: { enabled: true }, waf: { enabled: false }, compression: { min_bytes: 1 } } },
   routes: [
     { type: "static", prefix: "/s", dir: join(folder, "site"), ssi: true },
     { type: "static", prefix: "/off", dir: join(folder, "site") },
+    {
+      ...site,
+      prefix: "/strict",
+      ssi: true,
+      auth: { basic: { users } },
+      concurrency: { limit: 1 },
+      waiting_room: room,
+    },
+    { ...site, prefix: "/other", waiting_room: room },
     upstream("/o", origin, { ssi: true }),
     upstream("/part", origin, { strip_prefix: false }),
     upstream("/secret", origin, {
       strip_prefix: false,
-      auth: { basic: { users: { bob: Bun.password.hashSync("pass", { algorithm: "bcrypt", cost: 4 }) } } },
+      auth: { basic: { users } },
     }),
     upstream("/closed", origin, { strip_prefix: false, ip_rules: { deny: ["127.0.0.0/8"] } }),
   ],
@@ -107,8 +121,16 @@ describe("an include that is refused", () => {
   });
 
   test("is there for a client that may have it", async () => {
-    const basic = `Authorization: Basic ${Buffer.from("bob:pass").toString("base64")}`;
-    expect(await made('<!--#include virtual="/secret/x" -->', [basic])).toBe("SECRET");
+    expect(await made('<!--#include virtual="/secret/x" -->', [BASIC])).toBe("SECRET");
+  });
+
+  test("has what its page has: credentials, the only slot, the only place; it takes no place in another room", async () => {
+    const first = await get("/strict/two.html", [BASIC]);
+    expect(first.text).toBe(`MENU${ERROR}`);
+    const cookie = `Cookie: ${first.fields.get("set-cookie")?.split(";")[0]}`;
+    expect((await get("/strict/two.html", [BASIC, cookie])).text).toBe(`MENU${ERROR}`);
+    const other = `${cookie}; ${(await get("/other/menu.html")).fields.get("set-cookie")?.split(";")[0]}`;
+    expect((await get("/strict/two.html", [BASIC, other])).text).toBe("MENUMENU");
   });
 
   test("in a loop ends, and so do too many of them", async () => {

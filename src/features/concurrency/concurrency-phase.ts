@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, type ResponseTap, Verdict } from "../../message/exchange.ts";
+import { pageOf } from "../../message/page-part.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { Held, NowMs } from "../../message/ports.ts";
 import { Admission, type Gate } from "./gate.ts";
@@ -38,6 +39,7 @@ export class ConcurrencyPhase implements Phase {
   private pass(ex: Exchange, admission: Admission, gates: readonly Gate[], from: number): Verdict {
     for (let i = from; i < gates.length; i++) {
       const gate = gates[i]!;
+      if (hasSlot(pageOf(ex), gate)) continue;
       const lane = gate.enter();
       if (lane < 0) return this.wait(ex, admission, gates, i);
       admission.add(gate, lane, this.turn.nowMs);
@@ -66,6 +68,13 @@ export class ConcurrencyPhase implements Phase {
     wait = new PhaseWait(ex, () => place.release());
     return Verdict.Wait;
   }
+}
+
+/** Whether a page has a slot, or the page that it is a part of: a part that waited for its own page would wait for ever. */
+function hasSlot(page: Exchange | null, gate: Gate): boolean {
+  for (let at = page; at !== null; at = pageOf(at))
+    if (at.admission instanceof Admission && at.admission.at(gate) !== null) return true;
+  return false;
 }
 
 /** Gives the slots of an exchange back when it is over. */

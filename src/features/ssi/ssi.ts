@@ -10,7 +10,7 @@ import {
   type Verdict,
 } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
+import { makePart } from "../../message/page-part.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { UnattendedSink } from "../../message/unattended.ts";
@@ -18,6 +18,7 @@ import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { Page } from "./page.ts";
+import { pageFields } from "./page-fields.ts";
 import type { SsiConfig } from "./settings.ts";
 import { pageTime } from "./time-text.ts";
 
@@ -150,18 +151,17 @@ function targetOf({ request }: Exchange, path: string): string | null {
 
 /** A request of the client for another path of the host, without a body. */
 function requestFor(ex: Exchange, target: string, idle: IdleExchangePorts): Exchange | null {
-  const { headers } = ex.request;
-  const lines = [`GET ${target} HTTP/1.1`, `Host: ${ex.request.authority()}`];
-  for (let i = 0; i < headers.count; i++)
-    if (!NOT_COPIED.has(headers.ids[i]!)) lines.push(`${headers.nameText(i)}: ${headers.valueText(i)}`);
+  const fields = pageFields(ex);
+  const lines = [`GET ${target} HTTP/1.1`, `Host: ${ex.request.authority()}`, ...fields];
   const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
   const own = new Exchange(idle);
   own.request.reset(head);
-  const parser = new RequestParser(MAX_HEAD_BYTES, headers.count + 2);
+  const parser = new RequestParser(MAX_HEAD_BYTES, fields.length + 2);
   parser.begin(0);
   if (parser.parse(head, head.length, own.request) !== head.length) return null;
   own.startedMs = performance.now();
   own.bodyDone = true;
+  makePart(own, ex);
   return own;
 }
 
@@ -243,15 +243,3 @@ function lookUp(ex: Exchange, name: string): string | null {
 }
 
 const MAX_TARGET_CHARS = 2048;
-/** Fields of the body of the request, of a form of the response, or of the connection. */
-const NOT_COPIED: ReadonlySet<number> = new Set<number>([
-  ...HOP_BY_HOP,
-  HeaderId.Host,
-  HeaderId.ContentType,
-  HeaderId.AcceptEncoding,
-  HeaderId.Expect,
-  HeaderId.Range,
-  HeaderId.IfRange,
-  HeaderId.IfNoneMatch,
-  HeaderId.IfModifiedSince,
-]);

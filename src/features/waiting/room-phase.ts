@@ -4,6 +4,7 @@ import { countedAddress } from "../../message/client-peer.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { cookieFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { pageOf } from "../../message/page-part.ts";
 import { Method } from "../../message/request-head.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
@@ -51,6 +52,8 @@ export class WaitingPhase implements Phase {
   private judge(ex: Exchange, { room, cookies }: RouteRoom): Verdict {
     const now = Math.floor(this.clock.nowMs / 1000);
     const visitor = cookies.visitorOf(ex, now);
+    const page = pageOf(ex);
+    if (page !== null) return this.judgePart(ex, page, visitor);
     const known = visitor === null ? null : room.find(visitor);
     const tag = known === null ? newTag() : visitor!.tag;
     const { session, patience } = room.bounds;
@@ -68,6 +71,22 @@ export class WaitingPhase implements Phase {
     const value = standing.is === "waiting" ? cookie({ isIn: false, number: standing.ticket }, patience) : "";
     refuse(ex, room, standing, value);
     return Verdict.Done;
+  }
+
+  /** A part of a page takes no place of its own: the client gets no cookie with it. */
+  private judgePart(ex: Exchange, page: Exchange, visitor: Visitor | null): Verdict {
+    const own = this.rooms[ex.route!.index]!;
+    const hasPlace = visitor?.isIn === true && own.room.find(visitor) !== null;
+    if (hasPlace || this.isIn(page, own)) return Verdict.Next;
+    ex.sink.abort(ex, Fault.WaitingRoom);
+    return Verdict.Done;
+  }
+
+  /** Whether a page, or the page that it is a part of, has come through a room. */
+  private isIn(page: Exchange, room: RouteRoom): boolean {
+    for (let at: Exchange | null = page; at !== null; at = pageOf(at))
+      if (this.rooms[at.route!.index] === room && !isExempt(at, room)) return true;
+    return false;
   }
 }
 

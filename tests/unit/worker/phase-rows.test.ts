@@ -76,7 +76,7 @@ telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
   concurrency: {limit: 5}
   waiting_room: {active: 5}
   limit_rate: 1MiB
-- {type: respond, path: /exact, body: x}
+- {type: respond, path: /exact, body: x, ssi: true}
 `,
   });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));

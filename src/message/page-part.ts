@@ -1,0 +1,14 @@
+import type { Exchange } from "./exchange.ts";
+
+/** The pages of requests for parts. */
+const PAGES: WeakMap<Exchange, Exchange> = new WeakMap();
+
+/** Makes a request one for a part of a page: what the client has been given for the page holds for the part. */
+export function makePart(part: Exchange, page: Exchange): void {
+  PAGES.set(part, page);
+}
+
+/** The page for which a request asks for a part, which may be a part itself; null for a request of the client's own. */
+export function pageOf(ex: Exchange): Exchange | null {
+  return PAGES.get(ex) ?? null;
+}
