@@ -25,13 +25,13 @@ async function respond(call: OriginCall, from: string): Promise<void> {
 }
 const one = ScriptedOrigin.start().otherwise((call) => void respond(call, "one"));
 const two = ScriptedOrigin.start().otherwise((call) => void respond(call, "two"));
-one.on("/v1/stream/completions", async (call) => {
+one.on("/v1/completions", async (call) => {
   got.push((await call.body()).bytes.toString());
   call.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
   call.send(chunk('data: {"choices":[{"delta":"a"}],"usage":null}\n\n'));
   streaming = call;
 });
-one.on("/v1/failing/completions", async (call) => {
+one.on("/v1/embeddings", async (call) => {
   await call.body();
   call.reply("500 Internal Server Error", [JSON_TYPE], `{"usage":${usage}}`);
 });
@@ -48,6 +48,7 @@ const targets = {
 const models = [
   { name: "small", targets: "one", send: "small-2026", key: KEY },
   { name: "large", targets: ["two"] },
+  { name: "claude", targets: "two", key: `${KEY}-2`, key_header: "x-api-key" },
 ];
 const headers = { request: { set: { Authorization: "Bearer of-the-route" } } };
 const hash = (key: string) => `sha256:${createHash("sha256").update(key).digest("hex")}`;
@@ -113,6 +114,17 @@ describe("a request", () => {
     expect(gateway.logs.lines.join("\n")).not.toContain(KEY);
   });
 
+  test("has the key in the field that its provider reads, and no credential of the client's", async () => {
+    const own = ["Authorization", "X-API-Key", "api-key", "X-Goog-Api-Key", "OpenAI-Organization", "OpenAI-Project"];
+    for (const model of ["claude", "small", "large"]) {
+      await post("/v1/messages", { model, max_tokens: 5 }, ...own.map((name) => `${name}: mine`));
+      const sent = (model === "small" ? one : two).requestsFor("/v1/messages").at(-1)!;
+      const found = own.flatMap((name) => sent.fields.all(name.toLowerCase()).map((value) => `${name}: ${value}`));
+      const wanted = { claude: [`X-API-Key: ${KEY}-2`], small: [`Authorization: Bearer ${KEY}`], large: [] };
+      expect(found).toEqual(wanted[model as keyof typeof wanted]);
+    }
+  });
+
   test("that cannot be sent on is refused as clients of the API read it, and no target gets it", async () => {
     const before = one.requests.length + two.requests.length;
     const bodies = [
@@ -130,12 +142,23 @@ describe("a request", () => {
     }
     const unknown = await post(CHAT, { model: "unknown" });
     expect([unknown.status, json<{ error: { code: string } }>(unknown).error.code]).toEqual([404, "model_not_found"]);
-    for (const path of ["/v1/files", "/v1/fine_tuning/jobs", "/v1/models"])
+    // Some providers take the model from the path.
+    const elsewhere = ["deployments/large", "engines/large", "models/large", "v1/.%2e/x", "%76"].map(
+      (at) => `/v1/${at}/completions`,
+    );
+    for (const path of [
+      "/v1/files",
+      "/v1/fine_tuning/jobs",
+      "/v1/models",
+      ...elsewhere,
+      `${CHAT}/`,
+      `/v1/files?/completions`,
+    ])
       expect((await post(path, { model: "small" })).status).toBe(404);
     for (const method of ["GET", "DELETE"]) expect((await gateway.once(request(`${method} ${CHAT}`))).status).toBe(404);
     expect(one.requests.length + two.requests.length).toBe(before);
     const list = json<{ data: { id: string }[] }>(await gateway.once(request("GET /v1/models")));
-    expect(list.data.map(({ id }) => id)).toEqual(["small", "large"]);
+    expect(list.data.map(({ id }) => id)).toEqual(["small", "large", "claude"]);
   });
 
   test("that is too long is refused, however it is framed", async () => {
@@ -161,7 +184,7 @@ describe("tokens", () => {
     for (const options of ["", ',"stream_options":{"a":1}', ',"stream_options":null']) {
       const before = await counted("small", "completion");
       const client = await RawClient.connect(gateway.port);
-      client.send(request("POST /v1/stream/completions", [JSON_TYPE], `{"model":"small","stream":true${options}}`));
+      client.send(request("POST /v1/completions", [JSON_TYPE], `{"model":"small","stream":true${options}}`));
       // The first event is there while the response goes on.
       await client.takeUntil('"delta":"a"', 4096);
       expect(JSON.parse(got.pop()!)).toMatchObject({ model: "small-2026", stream_options: { include_usage: true } });
@@ -174,11 +197,42 @@ describe("tokens", () => {
     }
   });
 
+  test("of streams whose usage is within the object of an event are exact", async () => {
+    const streams: [string, string, number, number][] = [
+      [
+        "/v1/responses",
+        `event: response.created\ndata: {"type":"response.created","response":{"usage":null}}\n\nevent: response.completed\ndata: {"response":{"id":"a","output":[{"usage":{"input_tokens":9}},"}${"x".repeat(9000)}"],"usage":{"input_tokens":11,"output_tokens":6,"total_tokens":17}},"type":"response.completed"}\n\n`,
+        11,
+        6,
+      ],
+      [
+        "/v1/messages",
+        'data: {"message":{"usage":{"input_tokens":20,"cache_read_input_tokens":3,"output_tokens":1}}}\n\ndata: {"delta":{"usage":{"output_tokens":99}}}\n\ndata: {"usage":{"output_tokens":8}}\n\ndata: {"type":"message_stop"}\n\n',
+        23,
+        8,
+      ],
+    ];
+    for (const [path, events, prompt, completion] of streams) {
+      one.on(path, async (call) => {
+        await call.body();
+        call.reply("200 OK", ["Content-Type: text/event-stream"], events);
+      });
+      const before = [await counted("small", "prompt"), await counted("small", "completion")];
+      expect((await post(path, { model: "small", stream: true })).text).toBe(events);
+      await eventually(async () =>
+        expect([await counted("small", "prompt"), await counted("small", "completion")]).toEqual([
+          before[0]! + prompt,
+          before[1]! + completion,
+        ]),
+      );
+    }
+  });
+
   test("of a stream that its client leaves are an event each, beside the length of the request", async () => {
     const [prompt, completion] = [await counted("small", "prompt"), await counted("small", "completion")];
     const client = await RawClient.connect(gateway.port);
     const body = `{"model":"small","stream":true,"p":"${"p".repeat(364)}"}`;
-    client.send(request("POST /v1/stream/completions", [JSON_TYPE], body));
+    client.send(request("POST /v1/completions", [JSON_TYPE], body));
     await client.takeUntil('"delta":"a"', 4096);
     client.close();
     await eventually(async () => expect(await counted("small", "completion")).toBe(completion + 1));
@@ -212,8 +266,8 @@ describe("tokens", () => {
     await eventually(async () => expect(await counted("large", "completion")).toBe(before + 48));
     usage = ordinary;
     const failed = await counted("small", "prompt");
-    expect((await post("/v1/failing/completions", { model: "small" })).status).toBe(500);
-    await gateway.log("access", ({ path }) => path === "/v1/failing/completions");
+    expect((await post("/v1/embeddings", { model: "small" })).status).toBe(500);
+    await gateway.log("access", ({ path }) => path === "/v1/embeddings");
     expect(await counted("small", "prompt")).toBe(failed);
   });
 
@@ -263,9 +317,20 @@ test("a configuration that cannot work is refused with a cure", async () => {
     route("/twice", { models: [model, model] }),
     route("/limit", { models: [model], tokens: { limit: 0 } }),
     route("/mirror", { models: [model] }, { mirror: { target: one.url } }),
+    route("/field", { models: [{ ...model, key: "abc", key_header: "Host" }] }),
+    route("/keyless", { models: [{ ...model, key_header: "x-api-key" }] }),
     route("/script", { models: [model] }, { targets: [{ url: "scgi://127.0.0.1:9" }] }),
   ];
   const run = await runEdge(["check"], { routes });
-  const faults = ["needs a model", 'has the name "tow"', "is there twice", "tokens.limit", "with mirror", "of HTTP"];
+  const faults = [
+    "needs a model",
+    'has the name "tow"',
+    "is there twice",
+    "tokens.limit",
+    "with mirror",
+    "of HTTP",
+    "holds no key",
+    "without key",
+  ];
   for (const fault of faults) expect(run.stdout + run.stderr).toContain(fault);
 });

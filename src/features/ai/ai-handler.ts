@@ -14,8 +14,12 @@ import { readModelRequest } from "./model-request.ts";
 import type { TokenLimit } from "./token-limit.ts";
 import { tokensIn, type UsageReader, usageReader } from "./token-usage.ts";
 
-/** The calls of clients: nothing else goes out with the operator's key. */
-const CALLS = /\/(?:(?:chat\/)?completions|embeddings|responses|rerank)$/;
+/**
+ * The calls of clients, below the prefix of their route: nothing else goes out with the operator's key. Some providers take the model from the path
+ * (`/deployments/NAME/…`, `/engines/NAME/…`), so that nothing may stand before a call but the version.
+ */
+const CALL =
+  /^(?:\/(?:openai|api))?(?:\/v\d{1,2})?\/(?:(?:chat\/)?completions|embeddings|responses|messages|rerank|models)$/;
 const CHAT = /completions$/;
 const MODELS = /\/models$/;
 
@@ -26,6 +30,8 @@ export interface AiModel {
   readonly send: string;
   /** Of the operator; "" without one. */
   readonly key: string;
+  /** In lower case: the field that takes the key. */
+  readonly keyHeader: string;
   readonly counter: ModelCounter;
   /** Among the targets that have it. */
   readonly choice: TargetChoice;
@@ -37,6 +43,8 @@ interface AiPorts {
   /** Null without a limit. */
   readonly limit: TokenLimit | null;
   readonly maxBodyBytes: number;
+  /** Of the route, without a slash at its end. */
+  readonly prefix: string;
   /** Gathers a body whole, and hands it to the handler. */
   gather(taker: AiHandler): BodySink;
   /** A request was refused since its user has no tokens left. */
@@ -61,9 +69,12 @@ export class AiHandler implements Handler {
   handle(ex: Exchange): Verdict {
     const { request } = ex;
     const path = ex.forwardPath === "" ? request.path() : ex.forwardPath;
-    if (MODELS.test(path) && (request.method === Method.Get || request.method === Method.Head)) {
-      ex.sink.fixed(ex, this.list);
-    } else if (request.method !== Method.Post || !CALLS.test(path)) ex.sink.fixed(ex, NO_CALL);
+    const isModels = MODELS.test(path);
+    const isRead = request.method === Method.Get || request.method === Method.Head;
+    const { prefix } = this.ports;
+    const isCall = path.startsWith(prefix) && CALL.test(path.slice(prefix.length));
+    if (!isCall || (isModels ? !isRead : request.method !== Method.Post)) ex.sink.fixed(ex, NO_CALL);
+    else if (isModels) ex.sink.fixed(ex, this.list);
     else if (request.contentLength > this.ports.maxBodyBytes) ex.sink.abort(ex, Fault.BodyTooLarge);
     else if (!this.isLimited(ex)) this.gather(ex);
     return Verdict.Done;
@@ -191,9 +202,10 @@ function choiceOf({ ai }: Exchange): TargetChoice | null {
   return ai instanceof AiCall ? ai.of.choice : null;
 }
 
-/** The value of Authorization that goes to the target; "" without a key. */
-export function authorizationOf({ ai }: Exchange): string {
-  return ai instanceof AiCall && ai.of.key !== "" ? `Bearer ${ai.of.key}` : "";
+/** The value of a field that goes to the target of a model; "" if its key goes in another one, or it has none. @param lower its name */
+export function keyIn(lower: string, { ai }: Exchange): string {
+  if (!(ai instanceof AiCall) || ai.of.key === "" || ai.of.keyHeader !== lower) return "";
+  return lower === "authorization" ? `Bearer ${ai.of.key}` : ai.of.key;
 }
 
 /** Counts the tokens of requests that are over. */

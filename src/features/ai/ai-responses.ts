@@ -1,6 +1,6 @@
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
-/** A refusal as clients of language models read it. */
+/** A refusal as clients of language models read it: of Anthropic's API by the first member alone. */
 export function aiRefusal(
   status: number,
   message: string,
@@ -8,7 +8,7 @@ export function aiRefusal(
   fields: readonly (readonly [string, string])[] = [],
 ): PrebuiltResponse {
   const type = status === 429 ? "tokens" : "invalid_request_error";
-  const body = JSON.stringify({ error: { message, type, param: null, code } });
+  const body = JSON.stringify({ type: "error", error: { message, type, param: null, code } });
   return new PrebuiltResponse(status, [["Content-Type", "application/json"], ...fields], body, true);
 }
 

@@ -1,13 +1,21 @@
 import { quote } from "../../config/config-fault.ts";
+import { headerNameKind } from "../../config/http-syntax.ts";
 import { list } from "../../config/piece.ts";
 import { block, type ConfigOf, type Rows } from "../../config/row.ts";
 import { duration, integer, secret, size, textLike, word } from "../../config/scalars.ts";
+import { HOP_BY_HOP_NAMES } from "../../message/hop-by-hop.ts";
 
 /** Models of a route: each has counters of its own. */
 const MAX_MODELS = 100;
 /** A bucket holds twice the limit. */
 const MAX_TOKENS = 2 ** 28;
 const DAY_MS = 86_400_000;
+
+/** Fields that are about the message, or that the gateway writes. */
+const NO_KEY: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP_NAMES,
+  ...["host", "content-length", "content-type", "content-encoding", "accept-encoding", "expect", "cookie"],
+]);
 
 const modelName = () => textLike(/^[\x21-\x7e]{1,128}$/, "the name of a model such as gpt-4o");
 
@@ -35,9 +43,21 @@ const modelRows = {
     example: "${file:/run/secrets/openai}",
     doc: "sent as Authorization: Bearer, in place of the client's",
   },
+  key_header: {
+    type: headerNameKind(),
+    default: "Authorization",
+    doc: "the field that takes the key as it is: x-api-key of Anthropic, api-key of Azure",
+  },
 } as const satisfies Rows;
 
-const model = block(modelRows, { shorthand: "name" });
+const model = block(modelRows, {
+  shorthand: "name",
+  check({ key, key_header: header }, { log, path }) {
+    const at = [...path, "key_header"];
+    if (NO_KEY.has(header.toLowerCase())) log.fault(at, `${header} holds no key: x-api-key and api-key do`, true);
+    else if (key === "" && header !== "Authorization") log.warn(at, "has no effect without key");
+  },
+});
 
 const tokens = block(
   {

@@ -36,7 +36,7 @@ class WholeUsage implements UsageReader {
   }
 
   get usage(): TokenUsage | null {
-    return readUsage(this.members.get("usage")?.text ?? null);
+    return readUsage(this.members.get("usage")?.text ?? null, null);
   }
 
   get guess(): number {
@@ -44,9 +44,16 @@ class WholeUsage implements UsageReader {
   }
 }
 
-/** A stream of events: the last `data:` with a usage, which may be of events before it as well. */
+/**
+ * A stream of events: the last `data:` with a usage, which may be of events before it as well. Events of `/responses` and `/messages` have it in an object
+ * that they are about.
+ */
 class StreamUsage implements UsageReader {
-  private readonly members: TopMembers = new TopMembers(["usage"]);
+  private readonly inner: TopMembers = new TopMembers(["usage"]);
+  private readonly members: TopMembers = new TopMembers(["usage"], {
+    names: ["response", "message"],
+    members: this.inner,
+  });
   /** Bytes of the line's `data:` that have come; more than that once it is there, -1 in another line. */
   private matched = 0;
   private events = 0;
@@ -69,7 +76,8 @@ class StreamUsage implements UsageReader {
   private endLine(): void {
     if (this.matched === DATA.length) {
       this.events++;
-      this.usage = readUsage(this.members.get("usage")?.text ?? null) ?? this.usage;
+      const said = this.members.get("usage") ?? this.inner.get("usage");
+      this.usage = readUsage(said?.text ?? null, this.usage) ?? this.usage;
       this.members.reset();
     }
     this.matched = 0;
@@ -81,8 +89,8 @@ export function tokensIn(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-/** Reads the value of a member `usage`; null without any count. */
-function readUsage(text: string | null): TokenUsage | null {
+/** Reads the value of a member `usage`; null without any count. @param before what has been said of the request, if this says nothing of it */
+function readUsage(text: string | null, before: TokenUsage | null): TokenUsage | null {
   let value: unknown = null;
   try {
     value = JSON.parse(text ?? "null");
@@ -91,15 +99,20 @@ function readUsage(text: string | null): TokenUsage | null {
   }
   if (typeof value !== "object" || value === null) return null;
   const said = value as Readonly<Record<string, unknown>>;
-  const prompt = said.prompt_tokens ?? said.input_tokens ?? 0;
-  const completion = said.completion_tokens ?? said.output_tokens ?? 0;
-  const total = said.total_tokens ?? 0;
-  if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null;
+  const asked = said.prompt_tokens ?? said.input_tokens;
+  // Anthropic counts the cached parts of a request apart.
+  const cached = countOf(said.cache_creation_input_tokens) + countOf(said.cache_read_input_tokens);
+  const prompt = asked === undefined ? (before?.prompt ?? 0) : countOf(asked) + cached;
+  const completion = countOf(said.completion_tokens ?? said.output_tokens);
   // Some count what a model has thought in the total alone.
-  const all = Math.max(total, prompt + completion);
-  return all === 0 ? null : { prompt, completion: all - prompt };
+  const all = Math.max(countOf(said.total_tokens), prompt + completion);
+  return all > 0 ? { prompt, completion: all - prompt } : null;
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT;
+/** 0 without a value, NaN for one that is no count. */
+function countOf(value: unknown): number {
+  if (value === undefined || value === null) return 0;
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT
+    ? (value as number)
+    : NaN;
 }

@@ -11,6 +11,12 @@ interface TopMember {
   readonly count: number;
 }
 
+/** Objects in the outermost one, of which the last that comes counts. */
+interface Nested {
+  readonly names: readonly string[];
+  readonly members: TopMembers;
+}
+
 /** Bytes of a name and of a value that are kept: a wanted name fits with each of its letters escaped. */
 const MAX_NAME_BYTES = 128;
 const MAX_VALUE_BYTES = 4096;
@@ -21,6 +27,9 @@ const MAX_VALUE_BYTES = 4096;
  */
 export class TopMembers {
   private readonly wanted: ReadonlySet<string>;
+  private readonly nested: Nested | null;
+  /** Whether the value that comes is one whose members are wanted. */
+  private isNested = false;
   private readonly found: Map<string, TopMember> = new Map();
   private depth = 0;
   private isString = false;
@@ -34,9 +43,10 @@ export class TopMembers {
   private from = 0;
   private at = 0;
 
-  /** @param names in lower case */
-  constructor(names: readonly string[]) {
+  /** @param names in lower case @param nested objects whose members are wanted, too */
+  constructor(names: readonly string[], nested: Nested | null = null) {
     this.wanted = new Set(names);
+    this.nested = nested;
   }
 
   /** The last member of a name, in any case; undefined without one. */
@@ -53,13 +63,17 @@ export class TopMembers {
     this.isEscaped = false;
     this.takesName = false;
     this.isWanted = false;
+    this.isNested = false;
+    this.nested?.members.reset();
   }
 
   feed(bytes: Uint8Array, from: number, to: number): void {
     for (let i = from; i < to; i++, this.at++) {
       const byte = bytes[i]!;
+      const isNested = this.isNested;
       if (this.isString) this.inString(byte);
       else this.between(byte);
+      if (isNested && this.isNested) this.nested!.members.feed(bytes, i, i + 1);
     }
   }
 
@@ -106,12 +120,15 @@ export class TopMembers {
     this.takesName = false;
     this.name = nameOf(this.name);
     this.isWanted = this.wanted.has(this.name.toLowerCase());
+    this.isNested = this.nested?.names.includes(this.name) === true;
+    if (this.isNested) this.nested!.members.reset();
     this.value = "";
     this.isTooLong = false;
     this.from = this.at + 1;
   }
 
   private endMember(): void {
+    this.isNested = false;
     if (!this.isWanted) return;
     this.isWanted = false;
     const name = this.name.toLowerCase();

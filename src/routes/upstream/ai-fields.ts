@@ -1,11 +1,25 @@
-import { authorizationOf } from "../../features/ai/ai-handler.ts";
+import { keyIn } from "../../features/ai/ai-handler.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { Template } from "../../proto/template/template.ts";
 import type { OwnFields } from "../header-operations.ts";
 
-/** The client's Authorization is not for the targets: the key of the model is there in its place. */
-export function modelFields(models: readonly { readonly key: string }[]): OwnFields {
-  const gone = ["authorization"];
-  if (models.every((model) => model.key === "")) return { gone, added: [] };
-  const key = new Template(["", ""], [{ name: "ai", read: authorizationOf, form: "word", isInQuery: false }]);
-  return { gone, added: [{ name: "Authorization", value: key }] };
+/** Fields in which providers take keys, and whom requests are charged to: the client's own are not for the targets. */
+const CREDENTIALS = [
+  "authorization",
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key",
+  "openai-organization",
+  "openai-project",
+];
+
+/** The client's credentials are not for the targets: the key of the model is there in their place. */
+export function modelFields(models: readonly { readonly key: string; readonly keyHeader: string }[]): OwnFields {
+  const withKey = models.filter(({ key }) => key !== "");
+  const names = new Map(withKey.map(({ keyHeader }) => [keyHeader.toLowerCase(), keyHeader]));
+  const added = [...names].map(([lower, name]) => {
+    const part = { name: "ai", read: (ex: Exchange) => keyIn(lower, ex), form: "word", isInQuery: false } as const;
+    return { name, value: new Template(["", ""], [part]) };
+  });
+  return { gone: [...new Set([...CREDENTIALS, ...names.keys()])], added };
 }

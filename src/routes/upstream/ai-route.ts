@@ -17,10 +17,11 @@ export function aiHandler(route: UpstreamRouteConfig, targets: readonly TargetIn
   const { models, tokens, maxBodyBytes } = route.ai!;
   const label = labelOf(route);
   const weighed = route.targets.filter(({ weight }) => weight > 0);
-  const made = models.map(({ name, send, key, targets: names }): AiModel => {
+  const made = models.map(({ name, send, key, keyHeader, targets: names }): AiModel => {
     const own = targets.filter((_, i) => names.length === 0 || names.includes(weighed[i]?.name ?? ""));
     const choice = targetChoice(route.loadBalancing, own, Math.random, site.cookieKey);
-    return { name, send, key, counter: site.ai.counts.of(modelKey(label, name)), choice };
+    const counter = site.ai.counts.of(modelKey(label, name));
+    return { name, send, key, keyHeader: keyHeader.toLowerCase(), counter, choice };
   });
   // Other numbers begin anew.
   const purpose = JSON.stringify(["ai", routeKey(route), tokens]);
@@ -28,7 +29,11 @@ export function aiHandler(route: UpstreamRouteConfig, targets: readonly TargetIn
     models: made,
     limit: tokens === null ? null : site.ai.limit(tokens, purpose),
     maxBodyBytes,
+    prefix: route.path === "" ? route.prefix.replace(/\/$/, "") : route.path.replace(CALL_OF_PATH, ""),
     gather: (taker) => new WholeBody(taker, site.forward.bodies),
     onLimited: site.ai.onLimited,
   });
 }
+
+/** What an exact path ends with if it is a call. */
+const CALL_OF_PATH = /(?:\/chat)?\/[^/]*$/;
