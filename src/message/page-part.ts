@@ -3,7 +3,7 @@ import type { Exchange } from "./exchange.ts";
 /** The pages of requests for parts. */
 const PAGES: WeakMap<Exchange, Exchange> = new WeakMap();
 
-/** Makes a request one for a part of a page: what the client has been given for the page holds for the part. */
+/** Makes a request a part of a page: the client's place and slots for the page hold for the part. */
 export function makePart(part: Exchange, page: Exchange): void {
   PAGES.set(part, page);
 }

@@ -28,7 +28,7 @@ function includingParts(handler: Handler, { ssi }: BodyEdits, ports: SsiPorts): 
   return new SsiHandler(handler, ssi, ports);
 }
 
-/** Keeps what clients send with requests for pages of parts; null if no route has such pages. @param routes by their numbers */
+/** Keeps the fields of requests for pages of parts; null if no route has such pages. @param routes by their numbers */
 export function pageFieldsPhase(routes: readonly (BodyEdits | null)[]): Phase | null {
   const pages = routes.map((route) => route?.ssi?.enabled === true);
   if (!pages.includes(true)) return null;

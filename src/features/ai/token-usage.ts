@@ -89,7 +89,7 @@ export function tokensIn(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-/** Reads the value of a member `usage`; null without any count. @param before what has been said of the request, if this says nothing of it */
+/** Reads the value of a member `usage`; null without any count. @param before an earlier usage, whose prompt counts if this one has none */
 function readUsage(text: string | null, before: TokenUsage | null): TokenUsage | null {
   let value: unknown = null;
   try {
@@ -109,7 +109,7 @@ function readUsage(text: string | null, before: TokenUsage | null): TokenUsage |
   return all > 0 ? { prompt, completion: all - prompt } : null;
 }
 
-/** 0 without a value, NaN for one that is no count. */
+/** 0 without a value, NaN for no count. */
 function countOf(value: unknown): number {
   if (value === undefined || value === null) return 0;
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT

@@ -28,7 +28,7 @@ const MAX_VALUE_BYTES = 4096;
 export class TopMembers {
   private readonly wanted: ReadonlySet<string>;
   private readonly nested: Nested | null;
-  /** Whether the value that comes is one whose members are wanted. */
+  /** Whether the reader is in a nested object. */
   private isNested = false;
   private readonly found: Map<string, TopMember> = new Map();
   private depth = 0;

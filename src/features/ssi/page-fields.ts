@@ -5,7 +5,7 @@ import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 /** The fields of requests for pages, as lines. */
 const FIELDS: WeakMap<Exchange, readonly string[]> = new WeakMap();
 
-/** Keeps what a client has sent with a request for a page: its parts are asked for with the same credentials and cookies. docs/ssi.md#includes */
+/** Keeps the fields of a client's request for a page: requests for its parts have the same credentials and cookies. docs/ssi.md#includes */
 export class PageFieldsPhase implements Phase {
   readonly name = "pageFields";
   private readonly routes: readonly boolean[];

@@ -3,7 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import { Template } from "../../proto/template/template.ts";
 import type { OwnFields } from "../header-operations.ts";
 
-/** Fields in which providers take keys, and whom requests are charged to: the client's own are not for the targets. */
+/** Fields that hold keys, or name the organization that pays: a client's own do not go to the targets. */
 const CREDENTIALS = [
   "authorization",
   "x-api-key",

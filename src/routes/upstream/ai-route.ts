@@ -35,5 +35,5 @@ export function aiHandler(route: UpstreamRouteConfig, targets: readonly TargetIn
   });
 }
 
-/** What an exact path ends with if it is a call. */
+/** The call at the end of an exact path. */
 const CALL_OF_PATH = /(?:\/chat)?\/[^/]*$/;
