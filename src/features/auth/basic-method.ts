@@ -1,9 +1,9 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
 import { NO_IDENTITY_PARTS } from "../../message/client-peer.ts";
+import { takerOf } from "../../message/client-place.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { AuthMethod } from "./auth-phase.ts";
-import { takerOf } from "./client-place.ts";
 import type { Guesses } from "./guesses.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM } from "./judgement.ts";
 import type { Passwords } from "./passwords.ts";

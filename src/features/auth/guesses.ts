@@ -1,8 +1,8 @@
 import { BucketRate, type TokenBuckets } from "../../memory/token-bucket.ts";
 import type { BucketKey } from "../../memory/token-bucket-key.ts";
+import { placeOf } from "../../message/client-place.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import { placeOf } from "./client-place.ts";
 
 /** Wrong passwords that an address may send for one user, and how long it waits for each further one. */
 const GUESSES_OF_USER = 10;

@@ -2,6 +2,7 @@ import type { BrotliCompress, Gzip, ZstdCompress } from "node:zlib";
 import type { NowMs } from "../../message/ports.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { lateZlib } from "../../proto/semantics/late-zlib.ts";
+import { CodecTurns } from "./codec-turns.ts";
 import { type CompressionPolicy, FASTEST_LEVEL } from "./compression-policy.ts";
 
 /** Memory for responses that are being compressed, a worker; beyond it they go out plain. docs/compression.md#cost */
@@ -31,6 +32,7 @@ interface CompressionCounter {
  */
 export class Codecs {
   readonly counter: CompressionCounter;
+  readonly turns: CodecTurns = new CodecTurns();
   private readonly turn: NowMs;
   private usedBytes = 0;
   private windowFromMs = 0;

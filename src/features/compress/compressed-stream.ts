@@ -1,6 +1,7 @@
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
+import type { TurnOwner, WaitingTurn } from "./codec-turns.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
 import type { CompressionPorts } from "./compression-services.ts";
 
@@ -21,7 +22,7 @@ interface StreamTaker {
  * A body that is compressed as it comes, one slice at a time, on the threads of the runtime. What comes meanwhile waits and
  * is one slice afterwards; each slice is flushed, so that nothing waits for what the origin sends later.
  */
-export class CompressedStream {
+export class CompressedStream implements TurnOwner {
   private readonly taker: StreamTaker;
   private readonly services: CompressionPorts;
   private readonly codec: StreamCodec;
@@ -33,7 +34,10 @@ export class CompressedStream {
   private pieces: Buffer[] = [];
   private readonly holdsPieces: boolean;
   private isReleased = false;
+  /** Whether the codec has something to do, or will have when its turn comes. */
   private busy = false;
+  private turn: WaitingTurn | null = null;
+  private hasTurn = false;
   private blocked = false;
   /** Whether the source was told to stop. */
   private stopped = false;
@@ -97,20 +101,32 @@ export class CompressedStream {
   close(): void {
     this.isOver = true;
     this.ex = null;
+    if (this.turn !== null) this.services.codecs.turns.drop(this.turn);
+    this.turn = null;
+    this.leave();
     this.backlog.drop();
     this.pieces = [];
     this.codec.destroy();
   }
 
   private next(): void {
-    if (this.busy || this.blocked || this.isOver) return;
-    if (this.backlogBytes > 0) {
-      this.busy = true;
-      this.codec.write(this.slice(), () => this.inTurn((ex) => this.onSliceDone(ex)));
-    } else if (this.ended) {
-      this.busy = true;
-      this.codec.end();
-    }
+    const { ex } = this;
+    if (this.busy || this.blocked || this.isOver || ex === null) return;
+    if (this.backlogBytes === 0 && !this.ended) return;
+    this.busy = true;
+    this.turn = this.services.codecs.turns.take(ex, this);
+    if (this.turn === null) this.work();
+  }
+
+  onTurn(): void {
+    this.turn = null;
+    this.work();
+  }
+
+  private work(): void {
+    this.hasTurn = true;
+    if (this.backlogBytes > 0) this.codec.write(this.slice(), () => this.inTurn((ex) => this.onSliceDone(ex)));
+    else this.codec.end();
   }
 
   /** Takes what is to be compressed next. */
@@ -124,6 +140,7 @@ export class CompressedStream {
 
   private onSliceDone(ex: Exchange): void {
     this.busy = false;
+    this.leave();
     this.give(ex);
     if (!this.isOver) this.goOn(ex);
   }
@@ -143,7 +160,14 @@ export class CompressedStream {
     for (const piece of pieces) if (!this.isOver && !this.taker.give(ex, piece)) this.blocked = true;
   }
 
+  private leave(): void {
+    if (!this.hasTurn) return;
+    this.hasTurn = false;
+    this.services.codecs.turns.leave();
+  }
+
   private onEnd(ex: Exchange): void {
+    this.leave();
     this.give(ex);
     if (!this.isOver) this.taker.complete(ex, this.pieces, this.bytesIn, this.bytesOut);
   }

@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { TextTable } from "../../../memory/text-table.ts";
 import { NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
+import { takerOf } from "../../../message/client-place.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import type { PasswordChecks } from "../basic-method.ts";
 import { fieldBytes } from "../claims.ts";
-import { takerOf } from "../client-place.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM } from "../judgement.ts";
 import { TokenFound, TokenPlaces } from "../jwt/token-places.ts";
 import { SLOW } from "./key-file.ts";

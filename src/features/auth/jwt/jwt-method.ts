@@ -1,10 +1,10 @@
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
+import { placeOf, takerOf } from "../../../message/client-place.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { claimText, claimTexts, fieldBytes } from "../claims.ts";
-import { placeOf, takerOf } from "../client-place.ts";
 import { type Judgement, letIn, type Refusal } from "../judgement.ts";
 import { type Claims, claimNamed } from "./claims.ts";
 import type { KeyRing, ReadyKey } from "./key-ring.ts";

@@ -1,5 +1,6 @@
 import { latin1 } from "../../../core/bytes.ts";
 import { errorBody } from "../../../core/status.ts";
+import { placeOf } from "../../../message/client-place.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
@@ -7,7 +8,6 @@ import { Method } from "../../../message/request-head.ts";
 import { requestHost } from "../../../message/request-host.ts";
 import { requestScheme } from "../../../message/request-scheme.ts";
 import { prefersHtml } from "../../../proto/semantics/accept.ts";
-import { placeOf } from "../client-place.ts";
 
 /** What a page tells a person, beside its status. */
 export interface VisitNotice {

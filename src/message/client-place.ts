@@ -1,7 +1,7 @@
-import type { TurnTaker } from "../../core/fair-turns.ts";
-import { parseAddress, subscriberOf } from "../../core/ip-address.ts";
-import { countedAddress } from "../../message/client-peer.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { TurnTaker } from "../core/fair-turns.ts";
+import { parseAddress, subscriberOf } from "../core/ip-address.ts";
+import { countedAddress } from "./client-peer.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** The client's address, of IPv6 its /64, with a sign after it that no address has. */
 export function placeOf(ex: Exchange): string {
