@@ -63,6 +63,8 @@ export class H1Response implements ResponseSink {
   held: PrebuiltResponse | null = null;
   /** Whether the body goes out in chunks. */
   private isChunked = false;
+  /** Whether a body may follow the head. */
+  private hasBody = true;
   /** Whether an announced `100 Continue` has not been sent. */
   private continuePending = false;
   private readonly owner: ResponseOwner;
@@ -111,6 +113,7 @@ export class H1Response implements ResponseSink {
   }
 
   head(ex: Exchange): void {
+    this.hasBody = ex.response.settleBody(ex.request.method);
     ex.pipeline.onHead(ex);
     this.decideClose(ex);
     ex.state = ExchangeState.Replying;
@@ -119,6 +122,7 @@ export class H1Response implements ResponseSink {
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const { writer } = this.life;
+    if (!this.hasBody) return true;
     ex.sentBytes += to - from;
     if (this.isChunked) writeChunk(writer, bytes, from, to);
     else if (to - from <= COPY_BODY_BYTES) writer.copy(bytes, from, to);
@@ -128,7 +132,7 @@ export class H1Response implements ResponseSink {
   }
 
   file(ex: Exchange, fd: number, from: number, to: number): number {
-    if (this.isChunked || this.life.hasTls) return -1;
+    if (this.isChunked || this.life.hasTls || !this.hasBody) return -1;
     const sent = this.life.writer.sendFile(fd, from, to - from);
     ex.sentBytes += sent;
     return sent;

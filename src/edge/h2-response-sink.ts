@@ -95,10 +95,12 @@ export class H2ResponseSink implements ResponseSink {
       ex.source.onCancelled(ex);
       return this.refuseTunnel(ex);
     }
+    // The stream ends with a head that no body may follow, and later bytes of it are passed over.
+    const hasBody = response.settleBody(ex.request.method);
     ex.pipeline.onHead(ex);
     ex.state = ExchangeState.Replying;
     this.left = response.framing === Framing.Length ? response.contentLength : -1;
-    stream.connection.heads.head(stream, response.framing === Framing.None);
+    stream.connection.heads.head(stream, !hasBody);
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {

@@ -5,7 +5,7 @@ import { type Exchange, ExchangeState, type ResponseSink } from "../message/exch
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
-import { Framing, Method } from "../message/request-head.ts";
+import { Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { fixedRecord, interimRecord, responseRecord } from "../proto/h3/response-record.ts";
@@ -39,6 +39,8 @@ export interface H3ResponseStream {
 /** Writes the response of one HTTP/3 stream. RFC 9114 §4.1. */
 export class H3ResponseSink implements ResponseSink {
   private readonly stream: H3ResponseStream;
+  /** Whether a body may follow the head. */
+  private hasBody = true;
 
   constructor(stream: H3ResponseStream) {
     this.stream = stream;
@@ -73,14 +75,15 @@ export class H3ResponseSink implements ResponseSink {
       this.abort(ex, Fault.UpstreamMalformed);
       return;
     }
+    this.hasBody = ex.response.settleBody(ex.request.method);
     ex.pipeline.onHead(ex);
     ex.state = ExchangeState.Replying;
     const { dateBytes } = stream.session.ctx.clock;
-    stream.sendHead(responseRecord(ex.response, dateBytes), ex.response.framing === Framing.None);
+    stream.sendHead(responseRecord(ex.response, dateBytes), !this.hasBody);
   }
 
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
-    if (to === from) return true;
+    if (to === from || !this.hasBody) return true;
     ex.sentBytes += to - from;
     return this.stream.send(bytes, from, to);
   }

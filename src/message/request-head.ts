@@ -284,6 +284,21 @@ export class ResponseHead {
   /** Whether an upstream made the response; the gateway's own responses get `Server: edge`. */
   fromUpstream = false;
 
+  /**
+   * Settles that no body follows the response to HEAD, 204 and 304 (RFC 9112 §6.3), even if a handler gives one: clients would read it as
+   * the next response. THE place for all protocols.
+   * @param method the client's
+   * @returns whether a body follows
+   */
+  settleBody(method: Method): boolean {
+    if (this.framing === Framing.None) return false;
+    if (method !== Method.Head && this.status !== 204 && this.status !== 304) return true;
+    this.withoutBody = true;
+    this.lengthWithoutBody = this.framing === Framing.Length && this.status !== 204;
+    this.framing = Framing.None;
+    return false;
+  }
+
   /** The phrase that an origin has given a status, one character a byte; "" where that has its own. */
   reasonFor(status: number): string {
     return this.originReason !== "" && this.reasonStatus === status ? this.originReason : "";

@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { json, type Reply, request } from "../harness/raw-client.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
+import { json, RawClient, type Reply, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const MODULES = join(import.meta.dir, "../vectors/functions");
@@ -124,5 +125,43 @@ describe("a static route", () => {
     // A path that a hook gives stays below the prefix.
     expect((await ask("/s/move")).status).toBe(500);
     expect((await ask("/s/none")).status).toBe(404);
+  });
+});
+
+describe("HEAD", () => {
+  const paths = [
+    "/s/a.txt",
+    "/s/none",
+    "/h/x",
+    "/h/get",
+    "/h/method",
+    "/h/deny",
+    "/h/do-replace",
+    "/h/do-stream",
+    "/b/text",
+  ];
+
+  test.each(paths)("has a response without a body, and the next is that of the next request: %s", async (path) => {
+    const client = await RawClient.connect(gateway.port);
+    client.send(`${request(`HEAD ${path}`)}${request("GET /nowhere")}`);
+    const first = await client.reply("HEAD");
+    const { status, text } = await client.reply();
+    expect([first.status < 500 || path === "/h/method", status, text]).toEqual([
+      true,
+      404,
+      '{"error":"404 Not Found","message":"no route matches /nowhere"}',
+    ]);
+    client.close();
+    const h2 = await H2Client.connect(gateway.port);
+    const { body, reset, isEnded } = await h2.request(head("HEAD", path));
+    expect([body.length, reset, isEnded]).toEqual([0, -1, true]);
+    h2.close();
+  });
+
+  test("is sent as it came if a hook makes the request anew, and no other request becomes one", async () => {
+    await gateway.once(request("HEAD /h/get"), "HEAD");
+    expect(origin.requests.at(-1)!.method).toBe("HEAD");
+    expect((await ask("/h/head")).status).toBe(500);
+    expect((await echo("/h/get", [], "body")).method).toBe("GET");
   });
 });

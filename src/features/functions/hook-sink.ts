@@ -69,9 +69,10 @@ export class HookSink extends PassingSink implements ResponseSource {
     ex.response.headers.copyFrom(response.block);
     ex.response.framing = response.hasLength ? Framing.Length : Framing.None;
     ex.response.contentLength = response.body.length;
+    const hasBody = ex.response.settleBody(ex.request.method);
     // The thread is asked later: until then the response is held.
     this.head(ex);
-    if (response.body.length > 0 && response.hasLength) this.body(ex, response.body, 0, response.body.length);
+    if (hasBody && response.body.length > 0) this.body(ex, response.body, 0, response.body.length);
     this.end(ex);
   }
 

@@ -2,7 +2,7 @@ import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
@@ -33,18 +33,23 @@ const KEPT: ReadonlySet<HeaderId> = new Set([...HOP_BY_HOP, ...CLAIMS, HeaderId.
  * configuration's `headers.request` and `rewrite` may. docs/functions.md#hooks
  * @returns why the head cannot be sent, or ""
  */
-export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequest): string {
+export function changeRequest(ex: Exchange, { method: asked, url, fields }: ChangedRequest): string {
   const { request } = ex;
   const why = fieldsFault(fields);
   if (why !== "") return why;
   const target = URL.parse(url);
   if (target === null) return "its URL is none";
+  // A request that a module makes anew is a GET if it does not say more: HEAD is the same without the body.
+  const method = asked === "GET" && request.method === Method.Head ? "HEAD" : asked;
   const hasOtherMethod = method !== request.methodText();
   if (hasOtherMethod && !/^[A-Z]{3,16}$/.test(method)) return "its method is none";
   if (hasOtherMethod && (method === "CONNECT" || method === "TRACE")) return `the method ${method} is not sent on`;
-  const asked = askedTarget(request, target);
-  if (asked.isPathNew || asked.isQueryNew || hasOtherMethod) {
-    const fault = retarget(ex, method, asked);
+  // The client reads the response to its own method, which says whether there is a body.
+  if (hasOtherMethod && (method === "HEAD" || request.method === Method.Head))
+    return "its method is HEAD, and the client's is not, or the other way round";
+  const place = askedTarget(request, target);
+  if (place.isPathNew || place.isQueryNew || hasOtherMethod) {
+    const fault = retarget(ex, method, place);
     if (fault !== "") return fault;
   }
   replaceFields(ex, fields);

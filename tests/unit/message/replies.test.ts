@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Clock } from "../../../src/core/clock.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
+import { Framing, Method, ResponseHead } from "../../../src/message/request-head.ts";
 import { encodePrebuilt, Persistence, prebuiltBound } from "../../../src/proto/h1/response-encoder.ts";
 
 const clock = new Clock(() => Date.UTC(1994, 10, 6, 8, 49, 37));
@@ -81,4 +82,19 @@ describe("extra fields", () => {
     // What looks like an address on the stack is one to the collector.
     expect(all.filter((each) => each.deref() !== undefined).length).toBeLessThan(100);
   });
+});
+
+test("no body follows the response to HEAD, 204 and 304", () => {
+  for (const method of [Method.Get, Method.Head, Method.Post])
+    for (const status of [200, 204, 304, 404])
+      for (const framing of [Framing.None, Framing.Length, Framing.Chunked, Framing.UntilClose]) {
+        const head = new ResponseHead();
+        Object.assign(head, { status, framing, contentLength: framing === Framing.Length ? 5 : 0 });
+        const mayHaveOne = method !== Method.Head && (status === 200 || status === 404);
+        expect(head.settleBody(method)).toBe(mayHaveOne && framing !== Framing.None);
+        expect([
+          mayHaveOne ? framing : Framing.None,
+          framing === Framing.Length && !mayHaveOne && status !== 204,
+        ]).toEqual([head.framing, head.lengthWithoutBody]);
+      }
 });

@@ -31,6 +31,10 @@ export default {
       }
       case "method":
         return new Request(request.url, { method: "DELETE", headers: request.headers });
+      case "get":
+        return new Request(request.url, { headers: request.headers });
+      case "head":
+        return new Request(request.url, { method: "HEAD" });
       case "throw":
         throw new Error("secret: onRequest");
       case "never":
