@@ -165,7 +165,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
       },
       mayHaveBody ? length : -1,
     );
-    this.outgoing.start(mayHaveBody ? (response.body as ReadableStream<unknown> | null) : null);
+    this.outgoing.startOf(mayHaveBody ? response : null);
   }
 
   private writeResponse(

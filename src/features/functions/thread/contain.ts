@@ -1,5 +1,6 @@
 import { containChildren, type WriteLine } from "./child-output.ts";
 import { adoptLazyRequests, nativeOf } from "./lazy-request.ts";
+import { adoptMadeResponses } from "./made-response.ts";
 
 /** What a program may do to its process, and a function may not: it would do it to the gateway. */
 const PROCESS_WIDE = [
@@ -73,7 +74,7 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
   for (const name of ["alert", "confirm", "prompt"]) Reflect.deleteProperty(globalThis, name);
   // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
   globalThis.fetch = unpackedFetch(globalThis.fetch);
-  globalThis.Response = typedResponse(globalThis.Response);
+  adoptMadeResponses();
   adoptLazyRequests();
   if (mayChangeProcess) return;
   for (const name of PROCESS_WIDE) {
@@ -109,23 +110,6 @@ function containConsole(write: WriteLine): void {
     const value = methods.get(name) ?? rare;
     Object.defineProperty(console, name, { value, configurable: true, writable: true, enumerable: true });
   }
-}
-
-/**
- * A text has a type (Fetch, "extract a body"), which the runtime's own server adds and its Response does not: without one, browsers would look into
- * the text for markup.
- */
-function typedResponse(native: typeof Response): typeof Response {
-  const typed: typeof Response = new Proxy(native, {
-    construct(target, args: ConstructorParameters<typeof Response>, newTarget) {
-      const response = Reflect.construct(target, args, newTarget === typed ? target : newTarget) as Response;
-      if (typeof args[0] === "string" && !response.headers.has("content-type"))
-        response.headers.set("content-type", "text/plain;charset=UTF-8");
-      return response;
-    },
-  });
-  Object.defineProperty(native.prototype, "constructor", { value: typed, configurable: true, writable: true });
-  return typed;
 }
 
 function unpackedFetch(native: typeof fetch): typeof fetch {

@@ -1,9 +1,13 @@
 import { MAX_PIECE_BYTES, SendWindow, WireWord } from "../wire.ts";
 import { isIncoming, onSentOn } from "./incoming-body.ts";
+import { wholeBody } from "./made-response.ts";
 import type { Late, ThreadLink } from "./thread-link.ts";
 
 /** Bytes that are gathered before a head leaves: what is complete by then goes with it. */
 const EARLY_BYTES = 16 * 1024;
+
+/** As it was before a module was loaded. */
+const { peek } = Bun;
 
 /** What is used of the reader of a stream. */
 interface BodyReader {
@@ -50,6 +54,15 @@ export class OutgoingBody implements Late {
     this.left = length;
   }
 
+  /** @param response null, if there is no body */
+  startOf(response: Response | null): void {
+    const whole = response === null ? null : wholeBody(response);
+    if (whole === null) return this.start((response?.body ?? null) as ReadableStream<unknown> | null);
+    const bytes = peek(whole);
+    if (bytes instanceof Uint8Array) this.startWhole(bytes);
+    else void this.startLater(whole);
+  }
+
   start(body: ReadableStream<unknown> | null): void {
     if (body === null) {
       this.isComplete = true;
@@ -91,6 +104,29 @@ export class OutgoingBody implements Late {
     this.finish();
   }
 
+  private startWhole(bytes: Uint8Array): void {
+    if (bytes.length > EARLY_BYTES) return this.start(new Response(bytes as Uint8Array<ArrayBuffer>).body);
+    try {
+      this.count(bytes.length);
+      this.checkLength();
+    } catch (error) {
+      return this.failRead(error);
+    }
+    this.early = [bytes];
+    this.isComplete = true;
+    this.beforeFlush();
+  }
+
+  /** A module that has looked at the stream of its own response makes the runtime take a turn for its bytes. */
+  private async startLater(whole: Promise<Uint8Array>): Promise<void> {
+    try {
+      const bytes = await whole;
+      if (!this.isOver) this.startWhole(bytes);
+    } catch (error) {
+      if (!this.isOver) this.failRead(error);
+    }
+  }
+
   private async run(): Promise<void> {
     const reader = this.reader!;
     try {
@@ -108,19 +144,26 @@ export class OutgoingBody implements Late {
           this.take(bytes.subarray(from, from + MAX_PIECE_BYTES));
         }
       }
-      if (this.left > 0) throw new TypeError(`the body ends ${this.left} bytes before its Content-Length`);
+      this.checkLength();
       this.isComplete = true;
       if (this.early === null) {
         this.link.record(WireWord.End, this.id);
         this.finish();
       }
     } catch (error) {
-      if (this.isOver) return;
-      this.isOver = true;
-      this.early = null;
-      reader.cancel(error).catch(() => {});
-      this.owner.onReadError(error);
+      if (!this.isOver) this.failRead(error);
     }
+  }
+
+  private failRead(error: unknown): void {
+    this.isOver = true;
+    this.early = null;
+    this.reader?.cancel(error).catch(() => {});
+    this.owner.onReadError(error);
+  }
+
+  private checkLength(): void {
+    if (this.left > 0) throw new TypeError(`the body ends ${this.left} bytes before its Content-Length`);
   }
 
   private count(bytes: number): void {
