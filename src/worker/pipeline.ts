@@ -81,7 +81,7 @@ interface Way extends PipelinePorts {
 const DOWN = {
   counters: ({ inputs }) => inputs.counters,
   http01: ({ inputs, router, config, finder }) =>
-    new Http01Phase(inputs.challenges, router.routes.length, bodyRules(config), challengeTakers(router, finder)),
+    new Http01Phase(inputs.challenges, bodyRules(config), challengeTakers(router, finder)),
   clientAddress: ({ client }) => client.clientAddress,
   bans: ({ bans }) => bans,
   trace: ({ tracer }) => tracer?.phase ?? null,

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { H2Client, head } from "../harness/h2-client.ts";
 import { chunked, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -18,11 +19,23 @@ const fronting = await startGateway({
     upstream("/.well-known/acme-challenge", origin, { host: "client.test", acme_challenge: "upstream" }),
   ],
 });
+// Each key by which something looks at responses, by the route that a request has.
+const watched = await startGateway({
+  config: { server: { waf: { enabled: true } } },
+  routes: [
+    upstream("/", origin, { match: { header: { "X-Next": "1" } } }),
+    upstream("/", origin, {
+      ...{ security_headers: { enabled: true }, access_log: { sample: 0.5 }, cors: { allowed_origins: ["*"] } },
+      ...{ slo: { latency: { under: "1ms" } }, compression: { min_bytes: 1 }, waf: { mode: "enforce" } },
+      ...{ errors: { intercept: true }, bots: { enabled: true }, rate_limit: { requests: 1000 } },
+    }),
+  ],
+});
 const rejecting = await startGateway({
   config: { server: { inbound_chunked_mode: "reject", max_body_bytes: 1000 } },
   routes: [upstream("/", origin)],
 });
-afterAll(() => stopAll(alone, fronting, rejecting, origin));
+afterAll(() => stopAll(alone, fronting, watched, rejecting, origin));
 
 const PATH = "/.well-known/acme-challenge";
 
@@ -67,6 +80,22 @@ describe("without ACME", () => {
       expect((await fronting.once(request(`${method} ${path}`, host))).status).toBe(200);
       expect(origin.requests.length).toBe(seen + 1);
     }
+  });
+
+  test("keys that look at each response by its route look at these", async () => {
+    const client = await H2Client.connect(watched.port);
+    for (const [method, token, status] of [
+      ["GET", "token", 404],
+      ["GET", "padded=", 400],
+      ["POST", "token", 405],
+    ] as const) {
+      const path = `${PATH}/${token}`;
+      const trailers = method === "POST" ? ([["Transfer-Encoding: chunked"], "0\r\nX-Late: 1\r\n\r\n"] as const) : [];
+      expect((await watched.once(request(`${method} ${path}`, ...trailers))).status).toBe(status);
+      expect((await client.request(head(method, path))).status).toBe(status);
+    }
+    client.close();
+    expect(watched.logs.json.filter(({ event }) => event === "exception")).toEqual([]);
   });
 
   test("inbound_chunked_mode and max_body_bytes hold there as on every path", async () => {

@@ -50,20 +50,20 @@ const policy = (name: string, target: string, keys: object): ClusterObject => ({
   spec: { targetRef: { group: "networking.k8s.io", kind: "Ingress", name: target }, ...keys },
 });
 
+/** A Service with its endpoint. */
+const backend = (name: string, i: number, namespace = NS): readonly ClusterObject[] => [
+  { kind: "Service", metadata: { name, namespace }, spec: { ports: [{ name: "http", port: 80 }] } },
+  {
+    kind: "EndpointSlice",
+    metadata: { name: `${name}-1`, namespace, labels: { "kubernetes.io/service-name": name } },
+    ...{ addressType: "IPv4", ports: [{ name: "http", port: origins[i]!.port! }] },
+    endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
+  },
+];
+
 let gateway: Gateway;
 beforeAll(async () => {
-  for (const [i, name] of ["one", "two"].entries())
-    api.put(
-      { kind: "Service", metadata: meta(name), spec: { ports: [{ name: "http", port: 80 }] } },
-      {
-        ...{
-          kind: "EndpointSlice",
-          metadata: { ...meta(`${name}-1`), labels: { "kubernetes.io/service-name": name } },
-        },
-        ...{ addressType: "IPv4", ports: [{ name: "http", port: origins[i]!.port! }] },
-        endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
-      },
-    );
+  for (const [i, name] of ["one", "two"].entries()) api.put(...backend(name, i));
   api.put(
     { kind: "Namespace", metadata: { name: NS } },
     { kind: "Secret", metadata: meta("users"), data: { auth: base64(`alice:${HASH}\n`) } },
@@ -73,6 +73,13 @@ beforeAll(async () => {
     ingress("basic", "b.example", { "/": "one" }, { annotations: { "auth-type": "basic", "auth-secret": "users" } }),
     ingress("raw", "c.example", { "/": "one" }, { annotations: { "server-snippet": "deny all;" } }),
     ingress("tls", "d.example", { "/": "one" }, { tls: [{ hosts: ["d.example"], secretName: "pair" }] }),
+    // As cert-manager has it, while another namespace would like to answer, too.
+    ingress("solver", "d.example", { "/.well-known/acme-challenge/tok": "two" }),
+    {
+      ...ingress("thief", "d.example", { "/.well-known/acme-challenge/other": "one" }),
+      metadata: { name: "thief", namespace: "evil" },
+    },
+    ...backend("one", 0, "evil"),
     ingress("policed", "e.example", { "/": "one" }),
     policy("policed", "policed", { auth: { basic: { users_secret: { name: "users", key: "auth" } } } }),
   );
@@ -123,6 +130,10 @@ test("Ingresses serve, with their canary, users and certificate; a guard that is
   expect([await says("d.example", "/x?y=1"), await says("d.example", "/x", {}, "https")]).toEqual([
     ...["308 https://d.example/x?y=1", "one /x"],
   ]);
+  const challenge = "/.well-known/acme-challenge/";
+  expect(await says("d.example", `${challenge}tok`)).toBe(`two ${challenge}tok`);
+  expect(await says("d.example", `${challenge}other`)).not.toContain("one");
+  expect(await says("d.example", `${challenge}other`, {}, "https")).not.toContain("one");
   expect([await says("e.example"), await says("e.example", "/", ALICE)]).toEqual(["401", "one /"]);
   await eventually(() => {
     expect(api.get("Ingress", "plain")?.status).toEqual({ loadBalancer: { ingress: [{ ip: "127.0.0.84" }] } });

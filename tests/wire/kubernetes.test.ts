@@ -68,8 +68,11 @@ beforeAll(async () => {
       { matches: [{ path: { value: "/a" } }], backendRefs: to("one") },
       { matches: [{ path: { value: "/none" } }], backendRefs: to("gone") },
       { matches: [{ path: { value: "/empty" } }], backendRefs: to("empty") },
+      { matches: [{ path: { value: "/.well-known" } }], backendRefs: to("two") },
     ]),
   );
+  for (const plural of ["grpcroutes", "tlsroutes"])
+    api.refusals.push(...Array.from({ length: 4 }, () => ({ plural, status: 403 })));
   gateways = [await start("first")];
 });
 afterAll(async () => {
@@ -111,8 +114,18 @@ test("a Gateway gets an address and serves its routes; statuses say so", async (
   expect(addresses).toEqual([{ type: "IPAddress", value: "127.0.0.81" }]);
   expect(shown(conditions)).toEqual(["Accepted True Accepted", "Programmed True Programmed"]);
   expect(listeners[0]?.attachedRoutes).toBe(1);
+  const challenge = "/.well-known/acme-challenge/token";
+  expect(await says(challenge)).toBe(`two ${challenge}`);
   expect(api.get("GatewayClass", "edge")?.status).toBeDefined();
   expect(api.get("GatewayClass", "other")?.status).toBeUndefined();
+});
+
+test("kinds that may not be read are one line of the log, which names them", async () => {
+  const isLine = ({ event, name }: { readonly event?: unknown; readonly name?: unknown }) =>
+    event === "provider_unavailable" && name === "cluster";
+  const line = await gateways[0]!.log("the refusal", isLine);
+  expect(line.error).toBe("edge may not read grpcroutes, tlsroutes: 403 as the test says");
+  expect(gateways[0]!.logs.json.filter(isLine)).toHaveLength(1);
 });
 
 test("changes are taken up: endpoints, rules, precedence across routes; literal braces and variables", async () => {

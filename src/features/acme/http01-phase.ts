@@ -32,14 +32,13 @@ export class Http01Phase implements Phase, Handler {
   private readonly route: Route;
 
   /**
-   * @param routes number of routes in the routing table, which this one follows
    * @param leaves null if no route has challenges for itself
    */
-  constructor(responses: ChallengeAnswers, routes: number, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
+  constructor(responses: ChallengeAnswers, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
     this.answers = responses;
     this.bodies = bodies;
     this.leaves = leaves;
-    this.route = challengeRoute(this, routes);
+    this.route = challengeRoute(this);
   }
 
   run(ex: Exchange): Verdict {
@@ -67,7 +66,10 @@ export class Http01Phase implements Phase, Handler {
   }
 }
 
-function challengeRoute(handler: Handler, index: number): Route {
+/** Lists by the routes' numbers begin with the gateway's own endpoints: what holds for them holds for challenges. */
+const AS_ENDPOINT = 0;
+
+function challengeRoute(handler: Handler): Route {
   const init = {
     kind: RouteKind.BuiltIn,
     label: CHALLENGE_PREFIX,
@@ -80,7 +82,7 @@ function challengeRoute(handler: Handler, index: number): Route {
     maxBodyBytes: 0,
     handler,
   };
-  return new RouteOf(init, index, new Uint8Array(METHOD_COUNT), "GET, HEAD");
+  return new RouteOf(init, AS_ENDPOINT, new Uint8Array(METHOD_COUNT), "GET, HEAD");
 }
 
 /** Whether the path leads there in another spelling, which no route is to take in the place of the gateway. */

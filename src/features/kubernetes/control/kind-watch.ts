@@ -27,6 +27,8 @@ interface WatchListener {
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 30_000;
 const PAGE = 500;
+/** A watch that ends sooner than this, without a change, is a failure: the next one waits. */
+const SHORT_WATCH_MS = 1000;
 /** A watch ends by itself after about so many seconds, so that those of one gateway do not end together. */
 const WATCH_SECONDS = 240;
 
@@ -53,6 +55,8 @@ export class KindWatch {
   private readonly stopped = new AbortController();
   private version = "";
   private failures = 0;
+  /** Changes that watches have brought. */
+  private changes = 0;
 
   constructor(client: ApiClient, store: ObjectStore, kind: WatchedKind, namespace: string, listener: WatchListener) {
     this.client = client;
@@ -105,7 +109,6 @@ export class KindWatch {
     } while (next !== "" && !this.stopped.signal.aborted);
     if (this.stopped.signal.aborted) return;
     this.store.replace(this.kind.kind, found, this.namespace === "" ? undefined : this.namespace);
-    this.failures = 0;
     this.enter("synced", "");
   }
 
@@ -117,10 +120,17 @@ export class KindWatch {
       resourceVersion: this.version,
       timeoutSeconds: String(seconds),
     };
-    const response = await this.client.watch(this.path(query), (event) => this.take(event), this.stopped.signal);
-    if (response.status === 410) this.version = "";
-    else if (response.status !== 200) throw faultOf(response);
-    this.failures = 0;
+    const [began, before] = [performance.now(), this.changes];
+    const hasHeld = (): boolean => performance.now() - began >= SHORT_WATCH_MS || this.changes > before;
+    const response = await this.client
+      .watch(this.path(query), (event) => this.take(event), this.stopped.signal)
+      .catch((error: unknown) => {
+        if (hasHeld()) this.failures = 0;
+        throw error;
+      });
+    if (response.status !== 200) throw faultOf(response);
+    if (hasHeld()) this.failures = 0;
+    else await this.pause(this.nextWait());
   }
 
   private take({ type, object }: { readonly type?: unknown; readonly object?: unknown }): void {
@@ -135,6 +145,7 @@ export class KindWatch {
     const { namespace = "", name, resourceVersion } = object.metadata;
     if (type === "DELETED") this.store.remove(this.kind.kind, namespace, name);
     else if (type === "ADDED" || type === "MODIFIED") this.store.put(this.named(object));
+    if (type !== "BOOKMARK") this.changes++;
     if (resourceVersion !== undefined && this.version !== "") this.version = resourceVersion;
     if (this.state !== "synced") this.enter("synced", "");
   }
@@ -147,17 +158,23 @@ export class KindWatch {
   /** @returns milliseconds until the next attempt */
   private failed(error: unknown): number {
     const { status = 0, waitMs = 0 } = (error ?? {}) as Partial<ApiFault>;
+    // The first one is how histories end; one after another would list all objects without a pause.
     if (status === 410) {
       this.version = "";
-      return 0;
+      return this.failures++ === 0 ? 0 : this.nextWait();
     }
     if (status === 404) this.enter("absent", "");
     else if (status === 401 || status === 403) this.enter("refused", messageOf(error));
     else if (status !== 429) this.enter("away", messageOf(error));
     // Its objects stay: only another list takes them away.
     if (status === 404 || status === 401 || status === 403) this.version = "";
+    return Math.max(waitMs, this.nextWait());
+  }
+
+  /** Milliseconds, longer with each failure since a watch has held or brought a change. */
+  private nextWait(): number {
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(this.failures++, 10));
-    return Math.max(waitMs, longest * (0.5 + Math.random() / 2));
+    return longest * (0.5 + Math.random() / 2);
   }
 
   private enter(state: WatchState, reason: string): void {

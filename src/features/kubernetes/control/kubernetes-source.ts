@@ -91,8 +91,10 @@ class Cluster {
   /** Addresses of the gateway's own, and those of the cluster's streams. */
   private own: readonly OwnPlace[] = [];
   private streams: ReadonlySet<string> = new Set();
-  /** The last line of the log about each kind. */
+  /** The last line of the log about each trouble. */
   private readonly said: Map<string, string> = new Map();
+  /** By namespace, the kinds that may not be read, with the API server's reasons. */
+  private readonly refused: Map<string, Map<string, string>> = new Map();
 
   constructor(config: KubernetesConfig, ports: KubernetesPorts) {
     this.config = config;
@@ -154,16 +156,24 @@ class Cluster {
   }
 
   private noted(watch: KindWatch, state: WatchState, reason: string): void {
-    const place = watch.namespace === "" ? "" : `${watch.namespace}/`;
-    // A connection that ends goes on with the next one: only a list that cannot be had is worth a line.
-    if (state !== "away" || !this.isReady(watch)) this.say(`${place}${watch.kind.plural}`, reason);
-    else this.say("API server", reason);
+    if (state === "away") this.say("API server", reason);
+    else this.noteRefusal(watch, state === "refused" ? reason : "");
     if (state === "synced") this.say("API server", "");
     this.changed();
   }
 
-  private isReady({ state }: KindWatch): boolean {
-    return state === "synced" || state === "away";
+  /** One line for all kinds of a namespace, or of the whole cluster, that may not be read. */
+  private noteRefusal({ namespace, kind: { plural } }: KindWatch, reason: string): void {
+    const refused = this.refused.get(namespace) ?? new Map<string, string>();
+    this.refused.set(namespace, refused);
+    if (reason === "") refused.delete(plural);
+    else refused.set(plural, reason);
+    const isWaiting = this.watches.some((one) => one.namespace === namespace && one.state === "waiting");
+    if (isWaiting && performance.now() - this.startedMs <= PATIENCE_MS) return;
+    const [first, ...others] = [...refused.keys()].sort();
+    const name = namespace === "" ? "cluster" : `namespace ${namespace}`;
+    const all = [first, ...others].join(", ");
+    this.say(name, first === undefined ? "" : `edge may not read ${all}: ${refused.get(first)}`);
   }
 
   /** One line of the log for each trouble, and none while it stays the same. */

@@ -18,23 +18,37 @@ export function unservedObjects(
       found.set(`${name} ${reason} ${message}`, { object: name, reason, message: message.slice(0, MAX_MESSAGE) });
   };
   for (const { object, status } of statuses)
-    for (const { type, status: word, reason, message } of conditionsIn(status, controller))
-      if (word === (type === "Conflicted" ? "True" : "False")) note(object, reason, message);
+    for (const { part, conditions } of conditionsIn(status, controller)) {
+      const bad = conditions.filter(({ type, status: word }) => word === (type === "Conflicted" ? "True" : "False"));
+      const isTold = bad.some(({ message }) => message !== "");
+      // What follows from another one has no message of its own.
+      for (const { reason, message } of bad) if (message !== "" || !isTold) note(object, reason, `${part}${message}`);
+    }
   for (const { object, type, reason, message } of events) if (type === "Warning") note(object, reason, message);
   return [...found.values()];
 }
 
 interface Conditions {
+  readonly name?: string;
   readonly controllerName?: string;
   readonly conditions?: readonly ObjectCondition[];
 }
 
+/** Conditions that belong together, and before their messages the listener they are about. */
+interface PartConditions {
+  readonly part: string;
+  readonly conditions: readonly ObjectCondition[];
+}
+
 /** The conditions of an object, its listeners, its parents and its targets; not those that another controller has written. */
-function conditionsIn(status: StatusPatch["status"], controller: string): readonly ObjectCondition[] {
-  const lists = [[status], status.listeners, status.parents, status.ancestors] as (readonly Conditions[] | undefined)[];
-  return lists.flatMap((list = []) =>
-    list.flatMap(({ controllerName = controller, conditions = [] }) =>
-      controllerName === controller ? conditions : [],
-    ),
+function conditionsIn(status: StatusPatch["status"], controller: string): readonly PartConditions[] {
+  const { listeners = [], parents = [], ancestors = [] } = status as Readonly<Record<string, readonly Conditions[]>>;
+  const named = listeners.map((one) => ({ ...one, part: `listener ${one.name}: ` }));
+  return [
+    { ...status, part: "" },
+    ...named,
+    ...[...parents, ...ancestors].map((one) => ({ ...one, part: "" })),
+  ].flatMap(({ controllerName = controller, conditions = [], part }: Conditions & { readonly part: string }) =>
+    controllerName === controller ? [{ part, conditions }] : [],
   );
 }

@@ -1,4 +1,5 @@
 import { backendOf } from "../backends.ts";
+import { challengeHosts, type TakesChallenges } from "../challenge-hosts.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { BackendTls, BackendTlsPolicies } from "./backend-tls.ts";
 import { isGranted } from "./grants.ts";
@@ -38,6 +39,7 @@ export interface BackendUse {
 export class BackendResolver {
   /** Tells all but routes and Services, of which backends depend, from what it was. */
   readonly world: string;
+  readonly takesChallenges: TakesChallenges;
   private readonly store: ObjectStore;
   private readonly policies: BackendTlsPolicies;
   private uses: BackendUse[] = [];
@@ -45,6 +47,7 @@ export class BackendResolver {
   constructor(store: ObjectStore, policies: BackendTlsPolicies) {
     this.store = store;
     this.policies = policies;
+    this.takesChallenges = challengeHosts(store);
     // Certificates of authorities and secrets are asked for by policies alone.
     const kinds = ["ReferenceGrant", "EdgePolicy", "BackendTLSPolicy"];
     const more = store.list("EdgePolicy").length + store.list("BackendTLSPolicy").length > 0;

@@ -27,6 +27,8 @@ interface Place {
   readonly port: number;
   /** The Gateway and its listener, as policies name them. */
   readonly parents: readonly PolicyPlace[];
+  /** Whether the route answers challenges for certificates of these hosts. */
+  readonly takesChallenges: boolean;
   /** What edge shows to servers that speak TLS. */
   readonly pair: BackendPair | null;
 }
@@ -40,7 +42,10 @@ export function translatedRules(
 ): TranslatedRules {
   const { route, attachments } = one;
   const served = attachments.filter(({ listener, hosts }) => listener.isServed && hosts.length > 0);
-  const places = placesOf(served, namesOf, policies);
+  const { namespace = "" } = route.metadata;
+  const isAuthority: IsAuthority = ({ gateway }, hosts) =>
+    gateway.metadata.namespace === namespace || backends.takesChallenges(namespace, hosts);
+  const places = placesOf(served, namesOf, policies, isAuthority);
   const gateways = [
     ...new Set(
       attachments.map(({ listener: { gateway } }) => `${gateway.metadata.namespace}/${gateway.metadata.name}`),
@@ -119,12 +124,24 @@ function parentPlaces({ gateway, owner, shape }: JudgedListener, policies: Polic
   return owner === gateway ? [whole, { ...whole, section: shape.name }] : [whole];
 }
 
-function placesOf(served: AttachedRoute["attachments"], namesOf: ListenerNames, policies: PolicyTable): Place[] {
+/** Whether a route may answer challenges for hosts of a listener. */
+type IsAuthority = (listener: JudgedListener, hosts: readonly string[]) => boolean;
+
+function placesOf(
+  served: AttachedRoute["attachments"],
+  namesOf: ListenerNames,
+  policies: PolicyTable,
+  isAuthority: IsAuthority,
+): Place[] {
   const places = new Map<string, { listeners: string[]; place: Omit<Place, "listeners"> }>();
   for (const { listener, hosts } of served) {
     const { protocol, port } = listener.shape;
     const scheme = protocol === "HTTP" ? ("http" as const) : ("https" as const);
-    const place = { hosts, scheme, port, parents: parentPlaces(listener, policies), pair: listener.backendPair };
+    const takesChallenges = isAuthority(listener, hosts);
+    const place = {
+      ...{ hosts, scheme, port, takesChallenges },
+      ...{ parents: parentPlaces(listener, policies), pair: listener.backendPair },
+    };
     const key = JSON.stringify(place);
     const known = places.get(key) ?? { listeners: [], place };
     places.set(key, known);
@@ -312,7 +329,7 @@ const LEAST_SHARE = 0.001;
 
 function routeOf(
   { where, match }: Asked,
-  { hosts, listeners, scheme, port, pair }: Place,
+  { hosts, listeners, scheme, port, pair, takesChallenges }: Place,
   part: Part & { readonly share: string },
   { redirect, ...own }: FilterKeys,
   policy: Readonly<Record<string, unknown>>,
@@ -324,6 +341,7 @@ function routeOf(
     ...where,
     ...(named.length > 0 && named.length === hosts.length ? { hosts: named } : {}),
     listeners,
+    ...(takesChallenges ? { acme_challenge: "upstream" } : {}),
     ...(Object.keys(asked).length > 0 ? { match: asked } : {}),
     ...(redirect === null ? part.keys : { type: "redirect", ...redirect(where, scheme, port) }),
     ...(pair === null || part.keys.tls === undefined ? {} : { tls: { ...(part.keys.tls as object), ...pair } }),

@@ -1,5 +1,7 @@
 import { hostAndPort } from "../../../core/ip-address.ts";
+import { CHALLENGE_PREFIX } from "../../../proto/h1/request-rules.ts";
 import { backendOf, certificateOf, keptCertificateOf } from "../backends.ts";
+import { challengeHosts, type TakesChallenges } from "../challenge-hosts.ts";
 import { listenerName } from "../gateway/addresses.ts";
 import type { ObjectStore } from "../object-store.ts";
 import {
@@ -72,6 +74,7 @@ class IngressWork {
   private readonly secured: Set<string> = new Set();
   private readonly taken: Map<string, TakenPath> = new Map();
   private readonly address: string;
+  private readonly takesChallenges: TakesChallenges;
   private owners: Map<string, string> | null = null;
   /** Where an alias leads. */
   private aliases: Map<string, { readonly ingress: IngressObject; readonly host: string }> | null = null;
@@ -85,6 +88,7 @@ class IngressWork {
     this.store = store;
     this.settings = settings;
     this.policies = policies;
+    this.takesChallenges = challengeHosts(store);
     this.all = ours.map((ingress) => ({ ingress, terms: ingressTerms(ingress, store), routes: [] }));
     this.address = settings.pool.findLast((one) => settings.isUsable(one)) ?? "0.0.0.0";
     this.certificates = this.readCertificates();
@@ -240,7 +244,9 @@ class IngressWork {
   private placed(route: RouteInput, host: string, one: ReadIngress): RouteInput[] {
     const { http, https } = this.listenerNames;
     const { toHttps } = one.terms;
-    const isRedirected = toHttps === "always" || (toHttps === "tls" && this.isSecured(one, host));
+    const isRedirected =
+      (toHttps === "always" || (toHttps === "tls" && this.isSecured(one, host))) &&
+      !("acme_challenge" in route && isChallengePlace(route));
     if (!isRedirected) return [{ ...route, listeners: [http, ...https] }];
     const secure = https.length > 0 ? [{ ...route, listeners: https }] : [];
     // Without a host of the route, the client would choose the target.
@@ -254,8 +260,8 @@ class IngressWork {
 
   private mainRoute(one: ReadIngress, path: IngressPath): RouteInput {
     const { terms, ingress } = one;
-    const where = { ...this.hostsOf(one, path.host), ...placeOf(path) };
     const { namespace = "", name } = ingress.metadata;
+    const where = { ...this.hostsOf(one, path.host), ...placeOf(path) };
     const found = this.policies.keysAt([{ kind: "Ingress", namespace, name, section: "" }]);
     if (terms.refused.length > 0) return closed(where, "this route is not served: its guard is not carried");
     if (found.fault !== "") {
@@ -273,12 +279,13 @@ class IngressWork {
       strip_prefix: false,
       targets,
       ...keys,
+      ...(this.takesChallenges(namespace, where.hosts ?? []) ? { acme_challenge: "upstream" } : {}),
       ...(target === "" ? {} : { rewrite: { path: target } }),
     };
   }
 
   /** A host, with the aliases that lead to it. */
-  private hostsOf(one: ReadIngress, host: string): Keys {
+  private hostsOf(one: ReadIngress, host: string): { readonly hosts?: readonly string[] } {
     if (host === "") return {};
     const lead = one.terms.aliases
       .map((alias) => alias.toLowerCase())
@@ -431,6 +438,11 @@ function claimOf({ host, type, path }: IngressPath): string {
 function placeOf(path: IngressPath): Keys {
   if (path.type === "Exact") return { path: path.path };
   return path.type === "Regex" ? { regex: patternOf(path) } : { prefix: path.path };
+}
+
+/** A proof for a certificate comes in clear text: while there is none, a redirect to HTTPS would lead nowhere. */
+function isChallengePlace({ path, prefix }: RouteInput): boolean {
+  return String(path ?? prefix ?? "").startsWith(CHALLENGE_PREFIX);
 }
 
 function closed(where: Keys, why: string): RouteInput {

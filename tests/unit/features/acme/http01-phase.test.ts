@@ -17,7 +17,7 @@ function ask(line: string): { readonly got: string; readonly handled: string[]; 
   };
   const notFound: Script = (ex) => ex.sink.abort(ex, Fault.NotFound);
   const session = new ClientSession(notFound, {}, [
-    new Http01Phase(answers, 0, { maxBodyBytes: 0, rejectsChunked: false }),
+    new Http01Phase(answers, { maxBodyBytes: 0, rejectsChunked: false }),
   ]);
   session.send(Buffer.from(`${line} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "utf8"));
   return { got: session.got, handled: session.handled, asked };

@@ -96,10 +96,11 @@ describe("an Ingress", () => {
       ingress("c", "", [{}]),
     );
     const common = { type: "upstream", strip_prefix: false, listeners: HTTP };
+    const own = { ...common, hosts: ["a.example"], acme_challenge: "upstream" };
     expect(routesOf(result)).toEqual([
-      { ...common, hosts: ["a.example"], path: "/exact", targets: targets("5", "6") },
-      { ...common, hosts: ["a.example"], prefix: "/shop", targets: targets("5", "6") },
-      { ...common, hosts: ["a.example"], prefix: "/", targets: targets("7") },
+      { ...own, path: "/exact", targets: targets("5", "6") },
+      { ...own, prefix: "/shop", targets: targets("5", "6") },
+      { ...own, prefix: "/", targets: targets("7") },
       { ...common, hosts: ["*.b.example"], prefix: "/", targets: targets("5", "6") },
       { ...common, prefix: "/", targets: targets("5", "6") },
     ]);

@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { challengeHosts } from "../../../../src/features/kubernetes/challenge-hosts.ts";
+import { objectOf, storeOf } from "../../../harness/cluster-objects.ts";
+
+const route = (namespace: string, born: number, ...hostnames: readonly string[]) =>
+  objectOf({ kind: "HTTPRoute", namespace, name: `r${born}`, born, spec: { hostnames } });
+const ingress = (namespace: string, born: number, host: string) =>
+  objectOf({ kind: "Ingress", namespace, name: `i${born}`, born, spec: { rules: [{ host }] } });
+
+test("challenges of a host belong to the namespace of the oldest object that names it, of whatever kind", () => {
+  const store = storeOf(
+    route("late", 5, "a.example", "b.example"),
+    ingress("team", 2, "A.example"),
+    route("team", 3, "c.example"),
+    ingress("late", 4, "c.example"),
+  );
+  const takes = challengeHosts(store);
+  expect([takes("team", ["a.example"]), takes("late", ["a.example"])]).toEqual([true, false]);
+  expect([takes("team", ["c.example"]), takes("late", ["c.example"])]).toEqual([true, false]);
+  expect([takes("late", ["b.example"]), takes("late", ["b.example", "a.example"])]).toEqual([true, false]);
+  // A host that only a listener names, every host, and a wildcard.
+  expect([takes("any", ["x.example"]), takes("any", [""]), takes("any", []), takes("team", ["*.example"])]).toEqual([
+    ...[true, false, false, false],
+  ]);
+  store.remove("Ingress", "team", "i2");
+  expect(challengeHosts(store)("late", ["a.example"])).toBe(true);
+});
