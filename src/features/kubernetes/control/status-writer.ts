@@ -166,7 +166,7 @@ export class StatusWriter {
     const known = this.store.get(object.kind, object.namespace, object.name);
     const body = {
       ...{ apiVersion: "v1", kind: "Event", type, reason, message: message.slice(0, 1000) },
-      metadata: { name: `${object.name}.${digest.slice(0, 16)}`.slice(-253), namespace },
+      metadata: { name: eventName(object.name, digest.slice(0, 16)), namespace },
       involvedObject: {
         ...{ kind: object.kind, namespace: object.namespace, name: object.name },
         ...{ apiVersion: known?.apiVersion ?? "", uid: known?.metadata.uid ?? "" },
@@ -184,6 +184,11 @@ export class StatusWriter {
     const { base, plural } = this.kinds.get(kind)!;
     return namespace === "" ? `${base}/${plural}/${name}` : `${base}/namespaces/${namespace}/${plural}/${name}`;
   }
+}
+
+/** The name of an event: at most 253 characters, of which each part between dots begins and ends with a letter or digit. */
+function eventName(object: string, digest: string): string {
+  return `${object.slice(0, 253 - digest.length - 1).replace(/[.-]{1,253}$/, "")}.${digest}`;
 }
 
 function keyOf({ kind, namespace, name }: ObjectRef): string {

@@ -13,6 +13,16 @@ export interface GatewayPlace {
   readonly unusable: string;
 }
 
+/** What reasons about addresses say to who has written the Gateway. */
+export const PLACE_FAULTS: Readonly<Record<string, string>> = {
+  InvalidParameters: "edge takes no parameters: remove infrastructure.parametersRef",
+  UnsupportedAddress: "edge takes addresses of the type IPAddress",
+  AddressNotUsable:
+    "an address of the spec belongs to another Gateway, or is not one of providers.kubernetes.addresses",
+  AddressNotAssigned: "all of providers.kubernetes.addresses belong to other Gateways",
+  ListenersNotValid: "conditions of the listeners say why",
+};
+
 const IP = "IPAddress";
 
 /** Gives each Gateway its address: the requested one, its former one, or the next free one. */

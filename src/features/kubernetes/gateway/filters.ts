@@ -11,6 +11,12 @@ interface Where {
   readonly regex?: string;
 }
 
+/** The reason of a condition, and its message. */
+interface FilterFault {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Filters, as keys of a route. */
 export interface FilterKeys {
   /** Keys of an upstream route. */
@@ -18,7 +24,9 @@ export interface FilterKeys {
   /** Keys of a redirect; null if requests go on. */
   readonly redirect: ((where: Where, scheme: "http" | "https", port: number) => Keys) | null;
   /** Why the rule cannot be served: the reason of a condition; "" if it can. */
-  readonly fault: { readonly reason: string; readonly message: string };
+  readonly fault: FilterFault;
+  /** Why a mirror has no server, though the rule serves; "" if each has one. */
+  readonly unresolved: FilterFault;
 }
 
 /** Resolves the backends of mirrors. */
@@ -29,6 +37,7 @@ interface MirrorPorts {
 /** The keys that the filters of a rule, or of one of its backends, give its routes. @param ports null allows no mirror */
 export function filterKeys(filters: readonly RouteFilter[], ports: MirrorPorts | null): FilterKeys {
   let fault = { reason: "", message: "" };
+  let unresolved = fault;
   const fixed: Record<string, unknown> = {};
   const headers: Record<string, unknown> = {};
   let redirect: FilterKeys["redirect"] = null;
@@ -42,14 +51,14 @@ export function filterKeys(filters: readonly RouteFilter[], ports: MirrorPorts |
     else if (filter.type === "CORS") fixed.cors = corsOf(filter.cors ?? {});
     else if (filter.type === "RequestMirror" && ports !== null && filter.requestMirror !== undefined) {
       const found = ports.resolve(filter.requestMirror.backendRef);
-      if (found.reason !== "" && fault.reason === "") fault = { reason: "", message: found.message };
+      if (found.reason !== "" && unresolved.reason === "") unresolved = found;
       const mirror = mirrorOf(filter.requestMirror, found);
       if (mirror !== null) mirrors.push(mirror);
     } else fault = { reason: "UnsupportedValue", message: `the filter ${filter.type} is not served` };
   }
   if (mirrors.length > 0) fixed.mirrors = mirrors;
   if (Object.keys(headers).length > 0) fixed.headers = headers;
-  return { keys: (where) => ({ ...fixed, ...rewriteKeys(rewrite, where) }), redirect, fault };
+  return { keys: (where) => ({ ...fixed, ...rewriteKeys(rewrite, where) }), redirect, fault, unresolved };
 }
 
 /** Values are literal: a brace in them begins no placeholder. */

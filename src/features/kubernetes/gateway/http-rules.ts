@@ -83,12 +83,12 @@ function madeRules(
   let fault = { reason: "", message: "" };
   for (const rule of route.spec?.rules ?? []) {
     const found = (rule.backendRefs ?? []).map((ref) => backends.resolve(route, ref, gateways));
-    const bad = found.find(({ reason }) => reason !== "");
-    if (bad !== undefined && fault.reason === "") fault = bad;
     const keys = filterKeys(rule.filters ?? [], {
       resolve: (ref) => backends.resolve(route, ref, gateways),
     });
-    if (keys.fault.reason !== "" && fault.reason === "") fault = keys.fault;
+    const ofBackends = found.map(({ filters }) => filterKeys(filters, null).fault);
+    const bad = [...found, keys.fault, ...ofBackends, keys.unresolved].find(({ reason }) => reason !== "");
+    if (bad !== undefined && fault.reason === "") fault = bad;
     const parts = partsOf(route, rule, found, keys);
     for (const match of rule.matches ?? [{}])
       for (const place of places) {

@@ -276,7 +276,9 @@ export function listenerStatus(one: JudgedListener, isProgrammed: boolean): obje
     condition(at, "ResolvedRefs", refs.reason === "", refs.reason === "" ? "ResolvedRefs" : refs.reason, refs.message),
   );
   const isServed = one.isServed && isProgrammed;
-  conditions.push(condition(at, "Programmed", isServed, isServed ? "Programmed" : conflict.reason || "Invalid"));
+  const reason = isServed ? "Programmed" : conflict.reason || "Invalid";
+  const message = one.isServed && !isServed ? "the Gateway has no address" : "";
+  conditions.push(condition(at, "Programmed", isServed, reason, message));
   return {
     name: shape.name,
     supportedKinds: kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })),

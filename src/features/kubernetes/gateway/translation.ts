@@ -11,7 +11,7 @@ import {
   type TranslationSettings,
 } from "../objects.ts";
 import type { PolicyTable } from "../policy/policy-table.ts";
-import { type GatewayPlace, gatewayPlaces, listenerName } from "./addresses.ts";
+import { type GatewayPlace, gatewayPlaces, listenerName, PLACE_FAULTS } from "./addresses.ts";
 import { type AttachedRoute, attachedRoute } from "./attachment.ts";
 import { backendCertificate } from "./backend-certificate.ts";
 import { BackendResolver } from "./backend-refs.ts";
@@ -177,8 +177,8 @@ function gatewayStatus(
   const isProgrammed = isAccepted && place.unusable === "" && place.bound.length > 0;
   const programmedReason = isProgrammed ? "Programmed" : place.unusable || "Invalid";
   const conditions = [
-    condition(generation, "Accepted", isAccepted, acceptedReason),
-    condition(generation, "Programmed", isProgrammed, programmedReason),
+    condition(generation, "Accepted", isAccepted, acceptedReason, PLACE_FAULTS[acceptedReason]),
+    condition(generation, "Programmed", isProgrammed, programmedReason, PLACE_FAULTS[programmedReason]),
     ...references,
     ...(takesUnverified(gateway)
       ? [condition(generation, "InsecureFrontendValidationMode", true, "ConfigurationChanged")]

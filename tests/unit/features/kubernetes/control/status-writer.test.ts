@@ -59,6 +59,27 @@ test("a status is judged once a change, however many wait: the work is in propor
   expect(asked[1]!).toBeLessThan(asked[0]! * 2);
 });
 
+test("events have names that an API server takes, however the object is called", async () => {
+  const names: string[] = [];
+  const client = {
+    call: async (_: string, __: string, { metadata }: { metadata: { name: string } }) => {
+      names.push(metadata.name);
+      return { status: 201, body: {}, waitMs: 0 };
+    },
+  } as unknown as ApiClient;
+  const writer = new StatusWriter(client, new ObjectStore(), KINDS_BY_NAME, () => {});
+  writer.activate(true);
+  const event = { type: "Warning" as const, reason: "Odd", message: "" };
+  const objects = ["a", "n".repeat(253), `${"n".repeat(235)}.${"-".repeat(5)}n`];
+  for (const name of objects) writer.use([], [{ ...event, object: { kind: "Ingress", namespace: "web", name } }]);
+  await eventually(() => expect(names).toHaveLength(objects.length));
+  for (const name of names) {
+    expect(name).toMatch(/^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/);
+    expect(name.length).toBeLessThan(254);
+  }
+  writer.stop();
+});
+
 test("a refused write is tried again, and a status that has changed meanwhile is the one that counts", async () => {
   const statuses = [409];
   const { seen, writer } = writerOf(1, () => statuses.shift() ?? 200);

@@ -78,6 +78,24 @@ test("names that every object has demand as others do", () => {
   expect(Object.entries(edited.request.set)).toEqual(wanted as never);
 });
 
+test("a mirror without a server, and a filter of a backend that is not served, are in the status; the rule serves", () => {
+  const mirror = {
+    type: "RequestMirror",
+    requestMirror: { backendRef: { name: "app", namespace: "other", port: 80 } },
+  };
+  const own = { backendRefs: [{ name: "app", port: 80, filters: [{ type: "ExtensionRef" }] }] };
+  const result = translated([
+    gateway("old", 1, HTTP),
+    ...serviceOf("app", "10.0.0.1"),
+    route("mirrors", "old", [{ filters: [mirror], ...to("app") }]),
+    route("extends", "old", [{ matches: [{ path: { value: "/x" } }], ...own }]),
+  ]);
+  expect(reasons(result, "mirrors", "ResolvedRefs")).toEqual(["RefNotPermitted"]);
+  expect(reasons(result, "extends", "ResolvedRefs")).toEqual(["UnsupportedValue"]);
+  const { routes } = result.routes.find(({ object }) => object.name === "mirrors")!;
+  expect(routes.map(({ type, mirrors }) => [type, mirrors])).toEqual([["upstream", undefined]]);
+});
+
 test("a Service with an ExternalName, and link-local endpoints, get nothing", () => {
   const outside = objectOf({
     ...{ kind: "Service", name: "out" },
