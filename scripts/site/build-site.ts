@@ -8,17 +8,22 @@ import { sentenceOf } from "../../src/cli/help/search/sections.ts";
 import { SUBJECTS } from "../../src/cli/help/search/subjects.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { type Page, PageSet, plain, ROOT } from "./page-set.ts";
+import { joinVersions } from "./versions.ts";
 
 async function main(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { out: { type: "string", default: "dist/site" } } });
+  const { values } = parseArgs({
+    args,
+    options: { out: { type: "string", default: "dist/site" }, versions: { type: "boolean", default: false } },
+  });
   const set = new PageSet();
   for (const one of set.broken) process.stderr.write(`docs: a link leads nowhere: ${one}\n`);
   if (set.broken.length > 0) return 1;
-  const out = resolve(values.out);
+  const top = resolve(values.out);
+  const out = values.versions ? join(top, VERSION) : top;
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const pages = [...set.pages.values()];
-  for (const page of pages) writeFileSync(join(out, page.place), pageOf(page, set));
+  for (const page of pages) writeFileSync(join(out, page.place), pageOf(page, set, values.versions));
   const order = set.groups.flatMap(({ places }) => places);
   const entries = pages
     .filter(({ source }) => source.endsWith(".md"))
@@ -37,11 +42,12 @@ async function main(args: string[]): Promise<number> {
   for (const entry of readdirSync(join(ROOT, "docs"), { withFileTypes: true })) {
     if (entry.isFile() && !entry.name.endsWith(".md")) cpSync(join(ROOT, "docs", entry.name), join(out, entry.name));
   }
+  if (values.versions) joinVersions(top);
   process.stdout.write(`${pages.length} pages in ${out}\n`);
   return 0;
 }
 
-function pageOf(page: Page, { groups, pages }: PageSet): string {
+function pageOf(page: Page, { groups, pages }: PageSet, isVersioned: boolean): string {
   const titles = new Map([...pages.values()].map(({ place, title }) => [place, title]));
   const order = groups.flatMap(({ places }) => places);
   const at = order.indexOf(page.place);
@@ -62,7 +68,7 @@ function pageOf(page: Page, { groups, pages }: PageSet): string {
     place === undefined ? "<span></span>" : link(place, i === 0 ? ' rel="prev"' : ' rel="next"'),
   );
   return `<!doctype html>
-<html lang="en">
+<html lang="en"${isVersioned ? ` data-version="${VERSION}"` : ""}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -75,6 +81,7 @@ function pageOf(page: Page, { groups, pages }: PageSet): string {
 <a class="skip" href="#page">To the page</a>
 <header>
 <a class="mark" href="index.html">edge <small>${VERSION}</small></a>
+<select id="versions" aria-label="Version" hidden></select>
 <form role="search"><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off" hidden></form>
 <ol id="found" aria-label="Found" hidden></ol>
 </header>

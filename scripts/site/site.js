@@ -76,6 +76,36 @@ document.addEventListener("click", (event) => {
   if (!event.target.closest("header")) list.hidden = true;
 });
 
+// A site of several versions has their list beside the folder of each.
+const { version } = document.documentElement.dataset;
+if (version !== undefined) {
+  const script = document.createElement("script");
+  script.src = "../versions.js";
+  script.onload = () => offerVersions(globalThis.SITE_VERSIONS);
+  document.head.append(script);
+}
+
+function offerVersions(versions) {
+  const choice = document.getElementById("versions");
+  const page = location.pathname.split("/").pop() || "index.html";
+  const linkTo = (folder, { pages }) => `../${folder}/${pages.includes(page) ? page : "index.html"}`;
+  choice.append(...versions.map(({ name }) => new Option(name, name, false, name === version)));
+  choice.addEventListener("change", () => {
+    location.href = linkTo(choice.value, versions[choice.selectedIndex]);
+  });
+  choice.hidden = versions.length < 2;
+  document.querySelector(".mark small").hidden = !choice.hidden;
+  const [newest] = versions;
+  if (newest.name === version) return;
+  const note = document.createElement("p");
+  note.className = "older";
+  const link = document.createElement("a");
+  link.href = linkTo("latest", newest);
+  link.textContent = `Read it for ${newest.name}`;
+  note.append(`This page is about edge ${version}. `, link, ".");
+  document.getElementById("page").prepend(note);
+}
+
 // Wide screens have the list of pages beside the page; narrow ones open it.
 const menu = document.getElementById("menu");
 const wide = matchMedia("(min-width: 60rem)");

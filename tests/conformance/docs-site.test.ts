@@ -1,20 +1,29 @@
 // docs/internals/tools.md#documentation: the site that scripts/docs makes, served by the gateway, under a policy that lets in nothing from elsewhere.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type SearchEntry, SearchIndex } from "../../src/cli/help/search/search-index.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { type Gateway, startGateway } from "../harness/gateway.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { BrowserTab, CHROMIUM } from "./devtools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "edge-docs-"));
-const site = join(folder, "site");
+const versions = join(folder, "versions");
+const site = join(versions, VERSION);
+/** The release before, with one page. */
+const OLD = "0.9.0";
 let gateway: Gateway;
 let pages: readonly string[] = [];
 
 beforeAll(async () => {
-  const made = await runProcess([join(import.meta.dir, "../../scripts/docs"), "--out", site], { timeout: 60_000 });
+  for (const name of ["0.8.0", OLD, "notes"]) {
+    mkdirSync(join(versions, name), { recursive: true });
+    writeFileSync(join(versions, name, "index.html"), `<title>${name}</title>`);
+  }
+  const command = [join(import.meta.dir, "../../scripts/docs"), "--versions", "--out", versions];
+  const made = await runProcess(command, { timeout: 60_000 });
   expect([made.code, made.stderr]).toEqual([0, ""]);
   pages = readdirSync(site).filter((name) => name.endsWith(".html"));
   const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:";
@@ -23,7 +32,7 @@ beforeAll(async () => {
       {
         type: "static",
         prefix: "/docs",
-        dir: site,
+        dir: versions,
         headers: { response: { set: { "Content-Security-Policy": policy } } },
       },
     ],
@@ -69,7 +78,7 @@ test("its search has pages of docs before the changelog, by what operators type"
   const wanted = [
     ["gzip", "compression.html"],
     ["502", "troubleshooting.html#debug-a-502"],
-    ["migrate from nginx", "migrate.html#nginx"],
+    ["migrate from nginx", "migrate-nginx.html"],
     ["node app", "jobs.html#proxy-below-a-prefix"],
     ["sse", "recipes.html#server-sent-events"],
     ["next.js", "jobs.html#proxy-below-a-prefix"],
@@ -77,6 +86,16 @@ test("its search has pages of docs before the changelog, by what operators type"
     ["soft purge", "cache.html#soft-purge"],
   ];
   expect(wanted.map(([words]) => [words, index.find(words!, 1)[0]?.entry.place])).toEqual(wanted);
+});
+
+test("has a folder for each version, the newest release as latest, and a list of them", () => {
+  const list: { name: string; pages: string[] }[] = JSON.parse(
+    readFileSync(join(versions, "versions.js"), "utf8").replace(/^globalThis\.SITE_VERSIONS = |;\n$/g, ""),
+  );
+  const isRelease = !VERSION.includes("-");
+  expect(list.map(({ name }) => name)).toEqual(isRelease ? [VERSION, OLD, "0.8.0"] : [OLD, "0.8.0", VERSION]);
+  expect(list.find(({ name }) => name === VERSION)!.pages).toContain("cache.html");
+  expect(readFileSync(join(versions, "index.html"), "utf8")).toContain('url=latest/index.html"');
 });
 
 test("has charts of the tables of comparison and proof, drawn in the page", () => {
@@ -91,7 +110,7 @@ describe.skipIf(CHROMIUM === null)("in Chromium", () => {
   test("is searched by keyboard, and fits a phone", async () => {
     const tab = await BrowserTab.open(["--window-size=400,800"]);
     try {
-      const top = `http://127.0.0.1:${gateway.port}/docs`;
+      const top = `http://127.0.0.1:${gateway.port}/docs/${VERSION}`;
       await tab.go(`${top}/index.html`);
       await tab.until("document.readyState === 'complete' && !document.getElementById('search').hidden");
       await tab.call("Input.dispatchKeyEvent", { type: "keyDown", key: "/", text: "/" });
@@ -106,6 +125,14 @@ describe.skipIf(CHROMIUM === null)("in Chromium", () => {
         await tab.until(`location.pathname.endsWith('${name}') && document.readyState === 'complete'`);
         expect(await tab.value<number>("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
       }
+      await tab.until("document.getElementById('versions').options.length === 3");
+      expect(await tab.value<string>("document.querySelector('.older a')?.getAttribute('href') ?? ''")).toBe(
+        VERSION.includes("-") ? "../latest/index.html" : "",
+      );
+      await tab.value(
+        `(() => { const choice = document.getElementById("versions"); choice.value = "${OLD}"; choice.dispatchEvent(new Event("change")); })()`,
+      );
+      await tab.until(`location.pathname.endsWith('/${OLD}/index.html')`);
       expect(tab.console).toEqual([]);
     } finally {
       await tab.close();
