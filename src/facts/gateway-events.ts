@@ -20,7 +20,8 @@ export const GATEWAY_EVENTS = {
   listening: {
     level: "always",
     meaning: "The ports are open.",
-    advice: "Nothing. Two of them without an end between: the process was started again, see what ended it.",
+    advice:
+      "You need do nothing. Two of them without an end between: the process was started again, see what ended it.",
     fields: {
       host: textField("address that it listens at"),
       port: optional(numberField("port of HTTP")),
@@ -40,7 +41,7 @@ export const GATEWAY_EVENTS = {
   draining: {
     level: "always",
     meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted.",
-    advice: "Nothing, if you wanted the end. The line `audit` before it names the signal.",
+    advice: "You need do nothing if you wanted the end. The line `audit` before it names the signal.",
     fields: {
       delay_ms: numberField("`drain_delay`"),
       timeout_ms: numberField("`shutdown_timeout`"),
@@ -80,7 +81,7 @@ export const GATEWAY_EVENTS = {
   secret_kept: {
     level: "warn",
     meaning: "The file of a `${file:…}` is gone at a reload: the value from before stays in use.",
-    advice: "Put the file back, and reload. A start without it fails.",
+    advice: "Put your file back, and reload. A start without it fails.",
     fields: { file: textField("the file"), error: ERROR },
   },
   state_failed: {
@@ -173,7 +174,7 @@ export const GATEWAY_EVENTS = {
   lenient_answer: {
     meaning:
       "A response was accepted because `strict_origins` is false. One line in 10 s for each upstream and reason.",
-    advice: "Fix the origin, then take `strict_origins: false` away.",
+    advice: "Fix your origin, then remove `strict_origins: false`.",
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
@@ -183,7 +184,7 @@ export const GATEWAY_EVENTS = {
   script_errors: {
     level: "warn",
     meaning: "A FastCGI script wrote of errors, on FCGI_STDERR. docs/php.md#errors",
-    advice: "Fix the script; `error_log` and `log_errors` of PHP choose its output.",
+    advice: "Fix your script; `error_log` and `log_errors` of PHP choose its output.",
     perSecond: 100,
     fields: {
       upstream: UPSTREAM,
@@ -195,7 +196,7 @@ export const GATEWAY_EVENTS = {
   upstream_unhealthy: {
     level: "warn",
     meaning: "A health check failed `unhealthy_threshold` times in a row.",
-    advice: "See the origin, and the response of its health path.",
+    advice: "Check your origin, and the response of its health path.",
     fields: {
       upstream: UPSTREAM,
       status: numberField("status of the last response; 0 without one"),
@@ -205,13 +206,13 @@ export const GATEWAY_EVENTS = {
   },
   upstream_healthy: {
     meaning: "An unhealthy upstream passes its health check again.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: { upstream: UPSTREAM },
   },
   breaker_open: {
     level: "warn",
     meaning: "A circuit breaker opened: the upstream gets no requests.",
-    advice: "See the origin: `failures` requests in a row failed there.",
+    advice: "Check your origin: `failures` requests in a row failed there.",
     fields: {
       upstream: UPSTREAM,
       failures: numberField("failures in a row"),
@@ -223,13 +224,13 @@ export const GATEWAY_EVENTS = {
   breaker_hint: {
     meaning:
       "Another gateway says that the upstream is down (`cluster.health`): it is tried by itself before it gets more requests, for a moment at most.",
-    advice: "Nothing. `breaker_open` follows if the upstream is down for this gateway as well.",
+    advice: "You need do nothing. `breaker_open` follows if the upstream is down for this gateway as well.",
     perSecond: 100,
     fields: { upstream: UPSTREAM },
   },
   breaker_closed: {
     meaning: "A circuit breaker closed again.",
-    advice: "Nothing. `open_for_ms` is how long it was out.",
+    advice: "You need do nothing. `open_for_ms` is how long it was out.",
     fields: { upstream: UPSTREAM, open_for_ms: numberField("how long it was out") },
   },
   connection_limit: {
@@ -247,7 +248,7 @@ export const GATEWAY_EVENTS = {
   worker_failed: {
     level: "error",
     meaning: "A worker could not start.",
-    advice: "See `error`: an address in use, a file that edge cannot read.",
+    advice: "Check `error`: an address in use, a file that edge cannot read.",
     fields: { worker: WORKER, error: ERROR },
   },
   worker_stalled: {
@@ -255,7 +256,7 @@ export const GATEWAY_EVENTS = {
     meaning:
       "A worker did not respond for `stalled_ms` and is replaced; its connections are lost. With `held: true` the system holds its thread: it is left alone until it moves.",
     advice:
-      "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process if the worker stays held. Report it if all these were well.",
+      "Check your machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process if the worker stays held. Please report it if all these were well.",
     fields: {
       worker: WORKER,
       stalled_ms: numberField("how long it did not respond"),
@@ -265,13 +266,13 @@ export const GATEWAY_EVENTS = {
   worker_died: {
     level: "error",
     meaning: "A worker ended and was started again.",
-    advice: "Report it with the lines before; the worker is started again.",
+    advice: "Please report it with the lines before; the worker is started again.",
     fields: { worker: WORKER, reason: textField("why"), restarted: flagField("whether it is started again") },
   },
   exception: {
     level: "error",
     meaning: "A defect in edge, which cost one connection at most, or a warning of the runtime. Please report it.",
-    advice: "Report it; it cost one connection at most.",
+    advice: "Please report it; it cost one connection at most.",
     fields: {
       worker: optional(WORKER),
       what: optional(textField("part of the gateway")),

@@ -9,7 +9,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Requests by status",
     advice:
-      "5xx that rise on one `path`: look at that route's upstreams first. 502 and 504 come from origins that are away, 503 from limits and maintenance, 500 is a defect. 4xx that rise on `unmatched` are usually scanners.",
+      "5xx that rise on one `path`: look at that route's upstreams first. 502 and 504 come from origins that are down, 503 from limits and maintenance, 500 is a defect. 4xx that rise on `unmatched` are usually scanners.",
   },
   gateway_request_duration_seconds: {
     kind: "histogram",
@@ -94,7 +94,7 @@ export const GATEWAY_METRICS = {
     labels: [],
     group: "Connections",
     title: "Idle connections closed for others",
-    advice: "Connections are at their limit. Raise `server.max_connections`, or find who holds so many.",
+    advice: "Connections are at their limit. Raise `server.max_connections`, or find the client that holds so many.",
   },
   gateway_accept_pauses_total: {
     kind: "counter",
@@ -156,7 +156,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Responses cut",
     advice:
-      "Clients got the beginning of a response, and then a cut. See the lines of the access log whose `fault` begins with `upstream_`, and what those origins send.",
+      "Clients got the beginning of a response, and then a cut. Check the lines of the access log whose `fault` begins with `upstream_`, and what those origins send.",
   },
   gateway_retries_total: {
     kind: "counter",
@@ -200,7 +200,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Circuit breakers",
     advice:
-      "2 for long: the origin is away. Alternating: it fails under load and recovers without; `slow_start` lets its share grow slowly.",
+      "2 for long: the origin is down. Alternating: it fails under load and recovers without; `slow_start` lets its share grow slowly.",
   },
   gateway_circuit_breaker_trips_total: {
     kind: "counter",
@@ -209,7 +209,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Circuit breaker trips",
     advice:
-      "Trips again and again: the origin comes back and fails again. See `failure_threshold` and the origin's own log.",
+      "Trips again and again: the origin comes back and fails again. Check `failure_threshold` and the origin's own log.",
   },
   gateway_lenient_answers_total: {
     kind: "counter",
@@ -218,7 +218,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Malformed responses accepted",
     advice:
-      "An origin writes malformed responses that are accepted because of `strict_origins: false`. Fix the origin: these are what response splitting is made of.",
+      "An origin writes malformed responses that are accepted because of `strict_origins: false`. Fix your origin: these are what response splitting is made of.",
   },
   gateway_config_last_reload_successful: {
     kind: "gauge",
@@ -253,7 +253,7 @@ export const GATEWAY_METRICS = {
     group: "Process",
     title: "Dropped log lines",
     advice:
-      "What reads the log is too slow, an output is away, or a flood of refusals was bounded. Traffic is not affected.",
+      "What reads the log is too slow, an output is down, or a flood of refusals was bounded. Traffic is not affected.",
   },
   gateway_build_info: {
     kind: "gauge",
@@ -295,7 +295,7 @@ export const GATEWAY_METRICS = {
     group: "Streams",
     title: "Ends of forwarded connections",
     advice:
-      "`connect_failed` and `no_target`: the targets are away. `target_reset`: they end connections by themselves. `max_connections` and `address_refused`: the stream's own limits. `idle_timeout`: raise it, or let clients send keep-alives.",
+      "`connect_failed` and `no_target`: the targets are down. `target_reset`: they end connections by themselves. `max_connections` and `address_refused`: the stream's own limits. `idle_timeout`: raise it, or let clients send keep-alives.",
   },
   gateway_stream_connect_failures_total: {
     kind: "counter",

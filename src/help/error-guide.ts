@@ -12,12 +12,12 @@ export interface ErrorGuide {
 export const ERROR_GUIDE = {
   "port-in-use": {
     cause: "Another process listens at this address and port; it may be another edge.",
-    cure: "`ss -ltnp` (`ss -lunp` for HTTP/3) names it. Stop it, or choose another port: `server.port`, `server.tls.port`, `server.http3.port`, `internal_api.listen`.",
+    cure: "Run `ss -ltnp` (`ss -lunp` for HTTP/3) to find it. Stop it, or choose another port: `server.port`, `server.tls.port`, `server.http3.port`, `internal_api.listen`.",
     page: "operations.md#replacing-the-binary",
   },
   "port-privilege": {
-    cause: "Ports below 1024 are for privileged processes.",
-    cure: "Use the unit of systemd, which grants CAP_NET_BIND_SERVICE; or `setcap cap_net_bind_service=+ep` on the binary; or choose a higher port. A firewall in the kernel (SELinux) refuses with the same code.",
+    cause: "Your user may not listen at ports below 1024.",
+    cure: "Use the systemd unit, which grants CAP_NET_BIND_SERVICE. Or run `setcap cap_net_bind_service=+ep` on your binary, or choose a higher port. If you use SELinux, check its rules: it refuses with the same code.",
     page: "install.md",
   },
   "unknown-host": {
@@ -27,12 +27,12 @@ export const ERROR_GUIDE = {
   },
   "no-such-address": {
     cause: "This machine has no network interface with the address at which the gateway is to listen.",
-    cure: "`ip address` shows its addresses. An address that comes later needs `net.ipv4.ip_nonlocal_bind`.",
+    cure: "Run `ip address` to see your addresses. If yours comes later, set `net.ipv4.ip_nonlocal_bind`.",
     page: "configuration.md#values",
   },
   "cannot-listen": {
-    cause: "The system does not give the listening socket, for the reason in the message.",
-    cure: "See that reason in errno(3). EMFILE and ENFILE: raise the limit of open files. EAFNOSUPPORT: this machine has no IPv6.",
+    cause: "The system refuses the listening socket, for the reason in the message.",
+    cure: "Look that reason up in errno(3). With EMFILE or ENFILE, raise your limit of open files. With EAFNOSUPPORT, your machine has no IPv6.",
     page: "configuration.md#values",
   },
   "socket-path": {
@@ -44,54 +44,54 @@ export const ERROR_GUIDE = {
   "start-failed": {
     cause:
       "The gateway, or one of its workers, could not start with this configuration, for the reason in the message.",
-    cure: "`edge check` reports most start-up problems. If it reports none, file a bug with the message.",
+    cure: "Run `edge check`: it reports most problems of a start. If it reports none, please file a bug with your message.",
     page: "operations.md#workers",
   },
   "configuration-file": {
     cause: "A file is not there, may not be read, is empty, was cut off, or is not YAML.",
-    cure: "The message names the file and, for YAML, line and column. `edge init` writes both files to start from; `--config` and `--routes` name others.",
+    cure: "Fix the file that the message names, for YAML with line and column. If you have no files yet, run `edge init`; if yours are elsewhere, name them with `--config` and `--routes`.",
     page: "configuration.md#files",
   },
   "remote-configuration": {
     cause:
       "The configuration at the URL of `--config` could not be fetched, verified or used, and no good one is kept on disk.",
-    cure: "The message says which: the address, its certificate, the signature, or a mistake in the file. Once it has been read, the last good one is kept for such times.",
+    cure: "Fix the cause in the message: your address, its certificate, the signature, or a mistake in the file. After a first good read, edge keeps the last good one for you.",
     page: "fleet.md#configuration-from-afar",
   },
   "failed-test": {
     cause: "A route test failed: the gateway would handle the request differently.",
-    cure: "`edge explain` with the same request says why. Fix the route or the expectation.",
+    cure: "Run `edge explain` with the same request to see why. Fix your route or your expectation.",
     page: "explain.md#tests",
   },
   "module-fault": {
     cause: "A module of a function, hook or schedule cannot be loaded, or does not export what its use needs.",
-    cure: "The message has file, line and column. `edge new function` writes a correct module; `edge dev` shows faults at each save.",
+    cure: "Fix your module at the file, line and column in the message. `edge new function` writes you a correct module; `edge dev` shows faults at each save.",
     page: "functions.md#edge-check",
   },
   "gateway-not-found": {
     cause: "No gateway answers at this address: it is not running, listens elsewhere, or does not let this user in.",
-    cure: "Name it with `--socket PATH` or `--url URL`, or run the command beside the gateway's own files (`--config`). 401: set EDGE_TOKEN. 403: ask from an address that `internal_api` allows.",
+    cure: "Name your gateway with `--socket PATH` or `--url URL`, or run the command beside its files (`--config`). If you get 401, set EDGE_TOKEN; with 403, call from an address that `internal_api` allows.",
     page: "tools.md#a-running-gateway",
   },
   "log-file": {
     cause: "This user cannot write a file of `server.access_log.outputs`. The gateway makes a missing folder.",
-    cure: "Give the user of the gateway the folder, or write another file. Check as that user: `sudo -u edge edge check`.",
+    cure: "Give your gateway's user the folder, or choose another file. Check as that user: `sudo -u edge edge check`.",
     page: "operations.md#log-files",
   },
   "failed-try": {
     cause:
       "`edge check --online` could not look up a name, connect to a target, or use a folder or log of the configuration.",
-    cure: "Fix the name or the target, or give the user of the gateway the folder. Run the check on the gateway's own machine, as its user.",
+    cure: "Fix the name or the target, or give your gateway's user the folder. Run the check on your gateway's machine, as its user.",
     page: "configuration.md#online",
   },
   "runtime-variable": {
     cause: "The environment holds a variable that the JavaScript runtime in the binary reads before the gateway does.",
-    cure: "Unset it for the gateway (`UnsetEnvironment=` in a unit).",
+    cure: "Unset it for your gateway (`UnsetEnvironment=` in your unit).",
     page: "security.md#environment",
   },
   "wrong-usage": {
     cause: "The command line has a flag, a value or an operand that the command does not take; the exit code is 2.",
-    cure: "`edge help COMMAND` shows its flags. Without a command: `edge help`.",
+    cure: "Run `edge help COMMAND` to see its flags, or `edge help` to see all commands.",
     page: "tools.md",
   },
 } as const satisfies Readonly<Record<string, ErrorGuide>>;

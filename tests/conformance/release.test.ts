@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { REPOSITORIES } from "../../scripts/packaging/publication.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/gateway.ts";
 import { IS_LONG } from "../harness/long-lane.ts";
@@ -199,6 +200,116 @@ describe.skipIf(!has("dpkg", "Debian"))("the package of Debian", () => {
     120_000,
   );
 });
+
+describe.skipIf(!IS_LONG)("the folders for package managers, from a web server,", () => {
+  /** Everything of apt and of GnuPG stands in here: the machine's own lists, caches and keys are neither read nor written. */
+  const own = join(folder, "own");
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => new Response(Bun.file(join(first, new URL(url).pathname))),
+    error: () => new Response(null, { status: 404 }),
+  });
+  const keyring = join(own, "edge.gpg");
+  afterAll(() => server.stop(true));
+
+  function make(name: string): void {
+    REPOSITORIES.find((one) => one.name === name)!.make(first);
+  }
+
+  async function apt(options: string, ...command: string[]) {
+    for (const one of ["lists/partial", "archives/partial", "empty"]) mkdirSync(join(own, one), { recursive: true });
+    writeFileSync(join(own, "sources.list"), `deb [${options}] http://127.0.0.1:${server.port}/apt ./\n`);
+    const places = {
+      "Dir::Etc::SourceList": join(own, "sources.list"),
+      "Dir::Etc::SourceParts": join(own, "empty"),
+      "Dir::Etc::Trusted": join(own, "none.gpg"),
+      "Dir::Etc::TrustedParts": join(own, "empty"),
+      "Dir::State::Lists": join(own, "lists"),
+      "Dir::Cache": own,
+      "APT::Sandbox::User": "root",
+      "Acquire::http::Proxy": "DIRECT",
+    };
+    const flags = Object.entries(places).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
+    return runProcess(["apt-get", "-q", ...flags, ...command], { cwd: own, timeout: 60_000 });
+  }
+
+  const hasApt = has("apt-get", "Debian: apt") && has("apt-ftparchive", "Debian: apt-utils") && has("gpg", "gnupg");
+  test.skipIf(!hasApt)(
+    "apt installs the signed package, and refuses lists that were changed afterwards",
+    async () => {
+      make("apt");
+      const home = join(own, "gnupg");
+      mkdirSync(home, { recursive: true, mode: 0o700 });
+      const gpg = (...args: string[]) =>
+        done("gpg", "--homedir", home, "--batch", "--yes", "--passphrase", "", ...args);
+      await gpg("--quick-generate-key", "edge <edge@example.com>", "ed25519", "sign", "never");
+      await gpg("--output", keyring, "--export");
+      const signed = `signed-by=${keyring}`;
+      const release = join(first, "apt/Release");
+      expect((await apt(signed, "update")).stderr).toContain("is not signed");
+      await gpg("--clearsign", "--output", join(first, "apt/InRelease"), release);
+      expect(await apt(signed, "update")).toMatchObject({ code: 0, stderr: "" });
+      const simulated = await apt(signed, "install", "--simulate", "edge");
+      expect(simulated.stdout).toMatch(/^Inst edge \(/m);
+      expect(await apt(signed, "download", "edge")).toMatchObject({ code: 0 });
+      expect(readFileSync(fileIn(own, "_amd64.deb"))).toEqual(readFileSync(fileIn(first, "_amd64.deb")));
+      const lists = join(first, "apt/Packages.gz");
+      const packages = readFileSync(lists);
+      for (const name of ["Packages", "Packages.gz"]) writeFileSync(join(first, "apt", name), "Package: edge\n");
+      rmSync(join(own, "lists"), { recursive: true });
+      expect((await apt(signed, "update")).code).not.toBe(0);
+      writeFileSync(lists, packages);
+    },
+    120_000,
+  );
+
+  test.skipIf(!has("createrepo_c", "Debian: createrepo-c"))(
+    "dnf reads the lists, and they lead to the package by its checksum",
+    async () => {
+      make("dnf");
+      const top = `http://127.0.0.1:${server.port}/dnf`;
+      const bytesOf = async (href: string) => new Uint8Array(await (await fetch(`${top}/${href}`)).arrayBuffer());
+      const sumOf = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+      const about = new TextDecoder().decode(await bytesOf("repodata/repomd.xml"));
+      const [, listSum, listHref] =
+        /<data type="primary">\s*<checksum type="sha256">(\w+)<\/checksum>[\s\S]*?<location href="([^"]+)"/.exec(
+          about,
+        )!;
+      const list = await bytesOf(listHref!);
+      expect(sumOf(list)).toBe(listSum!);
+      const text = new TextDecoder().decode(unpacked(listHref!, list));
+      expect(text).toMatch(/<name>edge<\/name>\s*<arch>x86_64<\/arch>/);
+      const [, sum, href] =
+        /<checksum type="sha256" pkgid="YES">(\w+)<\/checksum>[\s\S]*?<location href="([^"]+)"/.exec(text)!;
+      const bytes = await bytesOf(href!);
+      expect(sumOf(bytes)).toBe(sum!);
+      expect(bytes).toEqual(new Uint8Array(readFileSync(fileIn(first, ".x86_64.rpm"))));
+      if (!has("dnf", "Debian: dnf")) return;
+      const places = ["reposdir=/dev/null", `cachedir=${join(own, "dnf")}`, `logdir=${join(own, "dnf")}`].map(
+        (one) => `--setopt=${one}`,
+      );
+      const args = [...places, `--repofrompath=edge,${top}`, "--repo=edge", "--nogpgcheck", `--destdir=${own}`];
+      await done(
+        "dnf",
+        "-q",
+        "-y",
+        `--installroot=${join(own, "root")}`,
+        "--releasever=1",
+        ...args,
+        "download",
+        "edge",
+      );
+      expect(readFileSync(fileIn(own, ".x86_64.rpm"))).toEqual(readFileSync(fileIn(first, ".x86_64.rpm")));
+    },
+    120_000,
+  );
+});
+
+function unpacked(name: string, bytes: Uint8Array<ArrayBuffer>): Uint8Array {
+  if (name.endsWith(".zst")) return Bun.zstdDecompressSync(bytes);
+  return Bun.gunzipSync(bytes);
+}
 
 describe.skipIf(!has("skopeo", "Debian: skopeo"))("the image", () => {
   test("is one for skopeo, runs as no root, and serves from a root that cannot be written", async () => {

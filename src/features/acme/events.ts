@@ -9,26 +9,26 @@ const OF_CERTIFICATE = { names: NAMES, not_after: textField("when it expires") }
 export const ACME_EVENTS = {
   cert_obtained: {
     meaning: "ACME: the first certificate for these names.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: OF_CERTIFICATE,
   },
-  cert_renewed: { meaning: "ACME: a certificate was renewed.", advice: "Nothing.", fields: OF_CERTIFICATE },
+  cert_renewed: { meaning: "ACME: a certificate was renewed.", advice: "You need do nothing.", fields: OF_CERTIFICATE },
   cert_taken: {
     meaning: "ACME: another gateway obtained this certificate, and it is served here now.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: OF_CERTIFICATE,
   },
   cert_imported: {
     meaning: "ACME: edge imported a certificate of `cache_dir` into the shared storage.",
     advice:
-      "Nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
+      "You need do nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
     fields: { names: NAMES },
   },
   cert_store_away: {
     level: "error",
     meaning:
       "The storage of certificates that gateways share cannot be reached, and why: what this gateway has seen is served from its copies, and none is ordered.",
-    advice: "See the storage, its credentials and the network between. Renewals wait; they have weeks.",
+    advice: "Check your storage, its credentials and the network between. Renewals wait; they have weeks.",
     perSecond: 1,
     fields: { storage: STORAGE, error: ERROR },
   },
@@ -44,14 +44,15 @@ export const ACME_EVENTS = {
   },
   cert_store_back: {
     meaning: "The storage of certificates that gateways share is there again.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     perSecond: 1,
     fields: { storage: STORAGE },
   },
   cert_failed: {
     level: "error",
     meaning: "ACME: an attempt failed.",
-    advice: "See `error`: DNS that does not point here, port 80 that cannot be reached, a rate limit of the authority.",
+    advice:
+      "Check `error`: DNS that does not point here, port 80 that cannot be reached, a rate limit of the authority.",
     fields: {
       names: NAMES,
       refused: optional(texts("the names among them that the authority refuses")),

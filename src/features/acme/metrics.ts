@@ -9,7 +9,7 @@ export const ACME_METRICS = {
     group: "Certificates",
     title: "ACME orders",
     advice:
-      "`failure`: the line `cert_failed` says why and when it is tried again. The certificate from before stays in use.",
+      "`failure`: find `cert_failed` in your log for the reason and when it is tried again. The certificate from before stays in use.",
   },
   gateway_acme_storage_up: {
     kind: "gauge",
@@ -17,7 +17,7 @@ export const ACME_METRICS = {
     labels: [],
     group: "Certificates",
     title: "Storage of certificates",
-    advice: "0 for long: no certificate is renewed. The line `cert_store_away` says why.",
+    advice: "0 for long: no certificate is renewed. Find `cert_store_away` in your log for the reason.",
   },
   gateway_acme_storage_failures_total: {
     kind: "counter",

@@ -4,7 +4,7 @@ import { numberField, OF_REQUEST, optional, textField, texts } from "../../core/
 export const AGENT_EVENTS = {
   agent_directory_fetched: {
     meaning: "The key directory of an agent was fetched, and has other keys than before.",
-    advice: "Nothing. `passed_over` says which keys do not count, and why.",
+    advice: "You need do nothing. `passed_over` says which keys do not count, and why.",
     fields: {
       url: textField("the directory"),
       keys: numberField("keys that count"),
@@ -26,7 +26,7 @@ export const AGENT_EVENTS = {
   agent_signature_refused: {
     level: "debug",
     meaning: "A request has a signature that does not verify: it is an unsigned one.",
-    advice: "See `reason` (docs/agents.md#refused-signatures), and tell the agent's owner.",
+    advice: "Check `reason` (docs/agents.md#refused-signatures), and tell the agent's owner.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,

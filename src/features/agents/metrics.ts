@@ -9,7 +9,7 @@ export const AGENT_METRICS = {
     group: "Firewall and guards",
     title: "Signatures of agents",
     advice:
-      "`refused` rises: an agent has new keys that its directory does not show, or a client tries names of others. The log says why at level debug.",
+      "`refused` rises: an agent has new keys that its directory does not show, or a client tries names of others. Look at your log at level debug.",
   },
   gateway_agent_directory_fetches_total: {
     kind: "counter",

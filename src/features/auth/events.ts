@@ -22,7 +22,7 @@ export const AUTH_EVENTS = {
     level: "warn",
     meaning:
       "A method of `auth` let a request in, and the value for `field` has control characters, outer space or more than 8192 bytes: the request, or its response, goes on without that field.",
-    advice: "See the provider's or service's value: the field is missing for the origin.",
+    advice: "Check the provider's or service's value: the field is missing for the origin.",
     perSecond: 1,
     fields: {
       request_id: OF_REQUEST.request_id,
@@ -34,14 +34,14 @@ export const AUTH_EVENTS = {
   auth_service_failed: {
     level: "error",
     meaning: "An authentication service gave no verdict: requests got 503.",
-    advice: "See the service: while it is down, edge lets no request in.",
+    advice: "Check your service: while it is down, edge lets no request in.",
     everyMs: 1000,
     fields: { service: textField("its URL"), reason: textField("why") },
   },
   sign_in_failed: {
     level: "warn",
     meaning: "A sign-in with OpenID Connect, the renewal of a session or a sign-out has failed.",
-    advice: "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
+    advice: "Check `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
     perSecond: 20,
     fields: {
       step: textField("login (the provider does not respond), callback (the way back failed), renewal or logout"),
@@ -54,7 +54,7 @@ export const AUTH_EVENTS = {
     level: "warn",
     meaning: "OpenID Connect: a user has signed in, and the cookies of the session have no room for all claims.",
     advice:
-      "Nothing, if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
+      "You need do nothing if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
     perSecond: 5,
     fields: {
       ...OF_REQUEST,
@@ -64,7 +64,7 @@ export const AUTH_EVENTS = {
   },
   jwks_fetched: {
     meaning: "The keys of a token issuer are there, or are others than before.",
-    advice: "Nothing. `passed_over` names keys of the issuer that are of no use.",
+    advice: "You need do nothing. `passed_over` names keys of the issuer that are of no use.",
     fields: {
       url: textField("where they come from"),
       keys: numberField("how many there are"),
@@ -74,7 +74,7 @@ export const AUTH_EVENTS = {
   jwks_failed: {
     level: "warn",
     meaning: "The keys of a token issuer could not be fetched.",
-    advice: "See the issuer's URL. The keys from before hold until they are replaced there.",
+    advice: "Check the issuer's URL. The keys from before hold until they are replaced there.",
     fields: {
       url: textField("where they come from"),
       error: ERROR,

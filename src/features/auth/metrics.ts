@@ -9,7 +9,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Refused for credentials",
     advice:
-      "401 from few addresses is guessing (429 follows). 503: the service that judges is away. 401 of all users at once: its key or clock has changed.",
+      "401 from few addresses is guessing (429 follows). 503: the service that judges is down. 401 of all users at once: its key or clock has changed.",
   },
   gateway_sign_in_failures_total: {
     kind: "counter",
@@ -18,7 +18,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Failed sign-ins",
     advice:
-      "`login`: the provider does not answer. `callback`: its settings of this client, or a clock, are wrong. The line `sign_in_failed` says which.",
+      "`login`: the provider does not answer. `callback`: its settings of this client, or a clock, are wrong. Find `sign_in_failed` in your log to see which.",
   },
   gateway_jwks_fetches_total: {
     kind: "counter",

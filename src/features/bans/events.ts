@@ -6,7 +6,7 @@ export const BAN_EVENTS = {
     meaning:
       "A client is banned for a while: too many of its requests were refused, or an operator or the fleet wants it.",
     advice:
-      "Nothing. If the client is yours, see the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
+      "You need do nothing. If the client is yours, check the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
     fields: {
       client_ip: textField("its address, or the /64 or network"),
       source: textField("blocks, operator or fleet"),
@@ -16,7 +16,7 @@ export const BAN_EVENTS = {
   },
   ban_lifted: {
     meaning: "A ban was lifted before its end.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: {
       client_ip: textField("the address, the /64 or the network"),
       source: textField("operator or fleet"),
@@ -24,7 +24,7 @@ export const BAN_EVENTS = {
   },
   ban_feed: {
     meaning: "A list of addresses to ban has changed. With `ok: false`, `error` says why the list before stays.",
-    advice: "With `ok: false`, see the program that makes the list. It is not logged again until that changes.",
+    advice: "With `ok: false`, check the program that makes the list. It is not logged again until that changes.",
     fields: {
       ok: OK,
       feed: textField("its file or URL"),

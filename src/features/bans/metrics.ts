@@ -9,7 +9,7 @@ export const BAN_METRICS = {
     group: "Firewall and guards",
     title: "Bans",
     advice:
-      "It rises under attack. If users complain, see `client_banned` in the log and the reasons of their refusals.",
+      "It rises under attack. If your users complain, check `client_banned` in the log and the reasons of their refusals.",
   },
   gateway_bans_active: {
     kind: "gauge",
@@ -25,7 +25,7 @@ export const BAN_METRICS = {
     labels: ["what"],
     group: "Firewall and guards",
     title: "Refused to banned clients",
-    advice: "Nothing: this is what bans are for. Many of `request` behind a load balancer are usual.",
+    advice: "You need do nothing: this is what bans are for. Many of `request` behind a load balancer are usual.",
   },
   gateway_ban_feed_networks: {
     kind: "gauge",
@@ -41,6 +41,6 @@ export const BAN_METRICS = {
     labels: ["feed"],
     group: "Firewall and guards",
     title: "Ban feeds that failed",
-    advice: "The list before stays in use. The line `ban_feed` says why.",
+    advice: "The list before stays in use. Find `ban_feed` in your log for the reason.",
   },
 } as const satisfies MetricRows;

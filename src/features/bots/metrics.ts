@@ -27,7 +27,7 @@ export const BOT_METRICS = {
     group: "Firewall and guards",
     title: "Impostors",
     advice:
-      "See `bot_impostor` in the log before you block: programs that scan TLS on users' machines look like this as well.",
+      "Check `bot_impostor` in the log before you block: programs that scan TLS on users' machines look like this as well.",
   },
   gateway_bot_crawlers_total: {
     kind: "counter",

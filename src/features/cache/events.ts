@@ -4,7 +4,7 @@ import { numberField, textField } from "../../core/event-row.ts";
 export const CACHE_EVENTS = {
   cache_disk_open: {
     meaning: "The folder of `cache.disk` is in use, at the start or again.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: {
       path: textField("the folder"),
       entries: numberField("responses that are there"),
@@ -15,7 +15,7 @@ export const CACHE_EVENTS = {
     level: "warn",
     meaning:
       "The folder of `cache.disk` cannot be used, or is full. The cache goes on in memory. One line until it can be used again.",
-    advice: "See the disk: space, permissions, errors. The cache goes on in memory.",
+    advice: "Check your disk: space, permissions, errors. The cache goes on in memory.",
     fields: { path: textField("the folder"), reason: textField("why, such as ENOSPC") },
   },
 } as const;

@@ -17,7 +17,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Stored responses",
-    advice: "At `max_entries` others make way.",
+    advice: "At `max_entries` edge removes older ones.",
   },
   gateway_cache_bytes: {
     kind: "gauge",
@@ -25,7 +25,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Memory of the cache",
-    advice: "At `max_bytes` others make way: see evictions.",
+    advice: "At `max_bytes` edge removes older ones: see evictions.",
   },
   gateway_cache_evictions_total: {
     kind: "counter",
@@ -50,7 +50,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Disk of the cache",
-    advice: "0: nothing is written any more, the memory goes on. The line `cache_disk_failed` says why.",
+    advice: "0: nothing is written any more, the memory goes on. Find `cache_disk_failed` in your log for the reason.",
   },
   gateway_cache_disk_entries: {
     kind: "gauge",
@@ -66,7 +66,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Bytes on disk",
-    advice: "At its limit others make way.",
+    advice: "At its limit edge removes older ones.",
   },
   gateway_cache_disk_evictions_total: {
     kind: "counter",

@@ -16,12 +16,12 @@ const NUMBERS = {
 export const CANARY_EVENTS = {
   canary_started: {
     meaning: "A new version of a route's targets begins to get requests.",
-    advice: "Nothing: `edge canary status` shows how it goes.",
+    advice: "You need do nothing: `edge canary status` shows how it goes.",
     fields: { route: ROUTE, targets: textField("its addresses"), share: NUMBERS.share },
   },
   canary_step: {
     meaning: "The new version is no worse so far, and gets a larger share of the requests.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: { route: ROUTE, ...NUMBERS },
   },
   canary_held: {
@@ -32,14 +32,14 @@ export const CANARY_EVENTS = {
   },
   canary_promoted: {
     meaning: "The new version gets all requests.",
-    advice: "Write its targets into `targets` and take `canary` away.",
+    advice: "Write its targets into `targets` and remove `canary`.",
     fields: { route: ROUTE, reason: optional(textField("`operator`, if one has done it")), ...NUMBERS },
   },
   canary_aborted: {
     level: "warn",
     meaning:
       "The new version is worse than the old one, or an operator has ended the rollout: it gets no requests any more.",
-    advice: "See its errors and times. Another `target` in the file begins anew.",
+    advice: "Check its errors and times. Another `target` in the file begins anew.",
     fields: { route: ROUTE, reason: textField("`errors`, `latency` or `operator`"), ...NUMBERS },
   },
 } as const;

@@ -16,7 +16,7 @@ export const COMPRESS_METRICS = {
     labels: ["direction"],
     group: "Compression",
     title: "Bytes before and after",
-    advice: "Little between `in` and `out`: these types do not shrink; see `types`.",
+    advice: "Little between `in` and `out`: these types do not shrink; check `types`.",
   },
   gateway_compression_skipped_total: {
     kind: "counter",

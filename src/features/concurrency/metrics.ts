@@ -10,7 +10,7 @@ export const CONCURRENCY_METRICS = {
     labels: ["route", "target"],
     group: GROUP,
     title: "Concurrency limit",
-    advice: "With `limit: auto` it falls as the origin gets slower. If it stays low, see why the origin is slow.",
+    advice: "With `limit: auto` it falls as the origin gets slower. If it stays low, see why your origin is slow.",
   },
   gateway_concurrency_in_flight: {
     kind: "gauge",
@@ -34,6 +34,6 @@ export const CONCURRENCY_METRICS = {
     labels: ["route", "reason"],
     group: GROUP,
     title: "Refused for concurrency",
-    advice: "More requests come than the origin takes. Add capacity, or raise the limit if the origin has room.",
+    advice: "More requests come than the origin takes. Add capacity, or raise the limit if your origin has room.",
   },
 } as const satisfies MetricRows;

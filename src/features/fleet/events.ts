@@ -8,19 +8,19 @@ export const FLEET_EVENTS = {
     level: "error",
     meaning:
       "The store of the fleet cannot be reached, and why: limits of the fleet are each gateway's own meanwhile, and purges wait.",
-    advice: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
+    advice: "Check Redis and the network between; limits and purges go on by themselves meanwhile.",
     perSecond: 1,
     fields: { error: ERROR },
   },
   cluster_store_back: {
     meaning: "The store of the fleet is there again.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     perSecond: 1,
     fields: { nodes: numberField("gateways of the fleet") },
   },
   canary_begin: {
     meaning: "A configuration is tried: `canaries` of `nodes` gateways take `version` first.",
-    advice: "Nothing. `edge nodes` shows which gateways have it.",
+    advice: "You need do nothing. `edge nodes` shows which gateways have it.",
     fields: {
       version: VERSION,
       own: flagField("whether this gateway is among them"),
@@ -31,7 +31,7 @@ export const FLEET_EVENTS = {
   canary_end: {
     meaning: "The trial is over: all gateways take `version`. With `ok: false` none does, by `reason`.",
     advice:
-      "With `ok: false`, see the log of the canaries: no gateway takes the version until the source has another one.",
+      "With `ok: false`, check the log of the canaries: no gateway takes the version until the source has another one.",
     fields: {
       ok: OK,
       version: VERSION,
@@ -49,7 +49,7 @@ export const REMOTE_EVENTS = {
   config_source_away: {
     level: "error",
     meaning: "The URL of the configuration did not answer. One line until it answers again.",
-    advice: "See the server of the URL. The configuration from before serves, over restarts as well.",
+    advice: "Check the server of the URL. The configuration from before serves, over restarts as well.",
     fields: {
       source: textField("the URL"),
       error: ERROR,
@@ -59,7 +59,7 @@ export const REMOTE_EVENTS = {
   },
   config_source_back: {
     meaning: "The URL of the configuration answers again.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: { source: textField("the URL") },
   },
   config_not_kept: {

@@ -8,7 +8,8 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Store reachable",
-    advice: "0: Redis is away, and limits of the fleet are each gateway's own. The line `cluster_store_away` says why.",
+    advice:
+      "0: Redis is down, and limits of the fleet are each gateway's own. Find `cluster_store_away` in your log for the reason.",
   },
   gateway_cluster_nodes: {
     kind: "gauge",
@@ -16,7 +17,7 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Gateways",
-    advice: "Fewer than there should be: one has ended, or cannot reach the store.",
+    advice: "Fewer than you run: one has ended, or cannot reach the store.",
   },
   gateway_cluster_calls_total: {
     kind: "counter",
@@ -32,7 +33,7 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Buckets not answered",
-    advice: "The store is away or slow: the gateway's own buckets decided. No client got an error for it.",
+    advice: "The store is down or slow: the gateway's own buckets decided. No client got an error for it.",
   },
   gateway_cluster_waits_total: {
     kind: "counter",
@@ -50,7 +51,7 @@ export const FLEET_METRICS = {
     group: "Fleet",
     title: "Decided alone",
     advice:
-      "The store was away or late, and each gateway went by its part of the limit. No client got an error for it.",
+      "The store was down or late, and each gateway went by its part of the limit. No client got an error for it.",
   },
   gateway_cluster_health_hints_total: {
     kind: "counter",
@@ -58,7 +59,7 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Hints of targets that are down",
-    advice: "Nothing. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
+    advice: "You need do nothing. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
   },
 } as const satisfies MetricRows;
 
@@ -70,7 +71,7 @@ export const REMOTE_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Source of the configuration reachable",
-    advice: "0: the last good configuration serves on. The line `config_source_away` says why.",
+    advice: "0: the last good configuration serves on. Find `config_source_away` in your log for the reason.",
   },
   gateway_config_polls_total: {
     kind: "counter",
@@ -87,7 +88,7 @@ export const REMOTE_METRICS = {
     labels: ["role"],
     group: "Fleet",
     title: "Trials of configurations",
-    advice: "1 for longer than `cluster.canary.for`: the store of the fleet is away, and no gateway moves.",
+    advice: "1 for longer than `cluster.canary.for`: the store of the fleet is down, and no gateway moves.",
   },
   gateway_config_rollbacks_total: {
     kind: "counter",

@@ -43,7 +43,7 @@ export const FUNCTION_EVENTS = {
     perSecond: 20,
     isOpen: true,
     meaning: "A function, or a hook, has thrown, gave no response that can be sent, or none in time.",
-    advice: "Fix the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
+    advice: "Fix your module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
     fields: {
       module: MODULE,
       what: optional(textField("the failure")),
@@ -59,7 +59,7 @@ export const FUNCTION_EVENTS = {
     level: "error",
     meaning:
       "A module does not load, or lacks the needed export. An earlier version of it goes on; without one its requests get 500.",
-    advice: "Fix the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
+    advice: "Fix your module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
     fields: { module: MODULE, error: ERROR, at: AT, stack: STACK },
   },
   function_thread_ended: {
@@ -67,7 +67,7 @@ export const FUNCTION_EVENTS = {
     perSecond: 10,
     meaning: "The thread of a module has ended.",
     advice:
-      "stuck: find the loop, in the line `function_failed` before it. memory: find what grows, or raise `functions.memory`. exit: take `process.exit` out.",
+      "stuck: find the loop in your module, in the line `function_failed` before it. memory: find the data that grows, or raise `functions.memory`. exit: remove `process.exit`.",
     fields: {
       module: MODULE,
       reason: textField(

@@ -9,7 +9,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Calls of functions",
     advice:
-      "error: the line `function_failed` says where. timeout, gone: the module is too slow, or ends its thread. busy: more requests than `functions.concurrency` and `functions.queue` have room for.",
+      "error: find `function_failed` in your log for the place. timeout, gone: the module is too slow, or ends its thread. busy: more requests than `functions.concurrency` and `functions.queue` have room for.",
   },
   gateway_function_seconds_total: {
     kind: "counter",
@@ -35,7 +35,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Threads of functions that ended",
     advice:
-      "Each one cost the requests in it. stuck: find the loop. memory: find what grows. exit: take `process.exit` out.",
+      "Each one cost the requests in it. stuck: find the loop in your module. memory: find the data that grows. exit: remove `process.exit`.",
   },
   gateway_function_threads: {
     kind: "gauge",
@@ -60,7 +60,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Scheduled runs",
     advice:
-      "`error`, `timeout` and `died` are runs that came to no end: the line `function_scheduled` says why. `overlap`: a run takes longer than the time between two. In a fleet `elsewhere` counts the runs of other gateways.",
+      "`error`, `timeout` and `died` are runs that came to no end: find `function_scheduled` in your log for the reason. `overlap`: a run takes longer than the time between two. In a fleet `elsewhere` counts the runs of other gateways.",
   },
   gateway_scheduled_last_success_timestamp_seconds: {
     kind: "gauge",

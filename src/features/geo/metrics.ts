@@ -8,7 +8,8 @@ export const GEO_METRICS = {
     labels: ["result"],
     group: "Firewall and guards",
     title: "Databases of addresses reloaded",
-    advice: "`failed`: the new file cannot be read, the one before stays. The line `geo_reload` says why.",
+    advice:
+      "`failed`: the new file cannot be read, the one before stays. Find `geo_reload` in your log for the reason.",
   },
   gateway_geo_database_built_seconds: {
     kind: "gauge",
@@ -16,6 +17,6 @@ export const GEO_METRICS = {
     labels: ["database"],
     group: "Firewall and guards",
     title: "Databases of addresses, built",
-    advice: "Older than two months: addresses have moved. See what fetches the file.",
+    advice: "Older than two months: addresses have moved. Check the program that fetches the file.",
   },
 } as const satisfies MetricRows;

@@ -5,7 +5,7 @@ export const LIMIT_EVENTS = {
   rate_limited: {
     level: "warn",
     meaning: "A request exceeded its rate limit.",
-    advice: "Where regular users are hit, raise the limit or choose another `key`.",
+    advice: "If your users exceed it, raise the limit or choose another `key`.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,

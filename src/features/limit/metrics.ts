@@ -9,6 +9,6 @@ export const LIMIT_METRICS = {
     group: "Firewall and guards",
     title: "Rate limited",
     advice:
-      "Some clients ask too often. If it is regular users, the limit is too low or many share one address (`key: user`, `ipv6_prefix`).",
+      "Some clients ask too often. If it is your users, the limit is too low or many share one address (`key: user`, `ipv6_prefix`).",
   },
 } as const satisfies MetricRows;

@@ -6,7 +6,7 @@ export const OVERLOAD_EVENTS = {
     level: "warn",
     meaning:
       "The gateway itself is short of something, and sheds other requests than before; `sheds` `none` says that it is over.",
-    advice: "Give the gateway more of what `reason` names, or add a gateway. Routes that matter get `priority: high`.",
+    advice: "Give your gateway more of what `reason` names, or add a gateway. Routes that matter get `priority: high`.",
     fields: {
       reason: nullable(textField("`cpu`, `memory`, `descriptors` or `loop_delay`; null when it is over")),
       value: numberField("the value: a share, or milliseconds"),

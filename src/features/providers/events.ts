@@ -22,7 +22,7 @@ export const PROVIDER_EVENTS = {
     meaning:
       "A source of routes cannot be reached, or does not give its routes. Its last good routes serve, and edge tries again.",
     advice:
-      "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource? Of containers: does the engine run, and may edge read its socket? Of Consul, Nomad and etcd: is the endpoint right, and may the token or user read?",
+      "Check `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource? Of containers: does the engine run, and may edge read its socket? Of Consul, Nomad and etcd: is the endpoint right, and may the token or user read?",
     fields: {
       source: SOURCE,
       name: textField("its endpoint, or the resource"),
@@ -34,7 +34,7 @@ export const PROVIDER_EVENTS = {
     level: "warn",
     meaning:
       "Two sources have a route of the same host, path and match: the one of the earlier source serves, this one does not.",
-    advice: "Take one of the two away, or tell them apart by host, path or match. `edge routes list` shows both.",
+    advice: "Remove one of the two, or tell them apart by host, path or match. `edge routes list` shows both.",
     fields: {
       source: SOURCE,
       name: NAME,
@@ -49,7 +49,7 @@ export const PROVIDER_EVENTS = {
     meaning:
       "A label of a container, or a tag of a service, is not carried over. With `route`, its whole route is left out.",
     advice:
-      "Do what `cure` says, or take the label away. docs/providers.md#labels-of-traefik lists what edge carries over.",
+      "Do what `cure` says, or remove the label. docs/providers.md#labels-of-traefik lists what edge carries over.",
     fields: {
       source: SOURCE,
       container: textField("the name of the container or service"),
@@ -61,7 +61,7 @@ export const PROVIDER_EVENTS = {
   },
   provider_available: {
     meaning: "A source of routes that was away is back, and edge has its changes of the meantime.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: {
       source: SOURCE,
       name: textField("its endpoint"),

@@ -9,7 +9,7 @@ export const SIDECAR_METRICS = {
     group: "Sidecar",
     title: "Denied for who asks",
     advice:
-      "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. The line `sidecar_denied` names it.",
+      "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. Find it in your log, in `sidecar_denied`.",
   },
   gateway_sidecar_server_requests_total: {
     kind: "counter",

@@ -11,7 +11,7 @@ export const SLO_METRICS = {
     group: GROUP,
     title: "Burn rate",
     advice:
-      "At 1 the budget of bad requests lasts just as long as the window of the objective. Far above it, see the errors and times of the route.",
+      "At 1 the budget of bad requests lasts just as long as the window of the objective. Far above it, check the errors and times of the route.",
   },
   gateway_slo_objective: {
     kind: "gauge",
@@ -19,7 +19,7 @@ export const SLO_METRICS = {
     labels: ["route", "slo"],
     group: GROUP,
     title: "Objective",
-    advice: "Nothing: the configuration says it.",
+    advice: "You need do nothing: the configuration says it.",
   },
   gateway_slo_window_seconds: {
     kind: "gauge",
@@ -27,6 +27,6 @@ export const SLO_METRICS = {
     labels: ["route", "slo"],
     group: GROUP,
     title: "Window of the objective",
-    advice: "Nothing: the configuration says it.",
+    advice: "You need do nothing: the configuration says it.",
   },
 } as const satisfies MetricRows;

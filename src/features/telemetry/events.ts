@@ -5,7 +5,7 @@ export const TELEMETRY_EVENTS = {
   telemetry_failed: {
     level: "error",
     meaning: "The collector refused or missed data. One line a minute for each signal.",
-    advice: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",
+    advice: "Check your collector. Spans and metrics are lost meanwhile, requests are not affected.",
     everyMs: 60_000,
     fields: {
       signal: textField("traces, metrics or logs"),
@@ -16,13 +16,13 @@ export const TELEMETRY_EVENTS = {
   log_failed: {
     level: "error",
     meaning: "Lines of the access log cannot be written to `output`; they are dropped and counted.",
-    advice: "See the file's folder or the syslog server.",
+    advice: "Check the file's folder or the syslog server.",
     perSecond: 1,
     fields: { output: textField("the output"), error: ERROR },
   },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: {
       outputs: optional(numberField("how many outputs of its own the log has")),
       note: optional(textField("why there is nothing to reopen")),
@@ -48,7 +48,7 @@ export const REFUSAL_EVENTS = {
   limit_reject: {
     level: "warn",
     meaning: "A limit ended a request (408, 413, 503).",
-    advice: "Where regular users are hit, raise the setting in `key`; otherwise nothing.",
+    advice: "If your users exceed it, raise the setting in `key`; otherwise you need do nothing.",
     perSecond: 100,
     fields: {
       ...OF_REQUEST,
@@ -63,13 +63,13 @@ export const REFUSAL_EVENTS = {
   framing_reject: {
     level: "warn",
     meaning: "A malformed request was refused.",
-    advice: "Nothing, unless it comes from your own load balancer or program: fix that.",
+    advice: "You need do nothing unless it comes from your own load balancer or program: fix that.",
     perSecond: 100,
     fields: OF_REFUSAL,
   },
   tls_reject: {
     meaning: "A TLS handshake failed.",
-    advice: "Nothing for single ones. From regular clients: their version of TLS or their certificate is too old.",
+    advice: "Ignore single ones. From your clients: their version of TLS or their certificate is too old.",
     perSecond: 100,
     fields: OF_REFUSAL,
   },

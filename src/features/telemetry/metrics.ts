@@ -25,6 +25,6 @@ export const TELEMETRY_METRICS = {
     labels: ["signal", "result"],
     group: "Process",
     title: "Sent to the collector",
-    advice: "Dropped ones: the collector is away or too slow. Requests are not affected.",
+    advice: "Dropped ones: the collector is down or too slow. Requests are not affected.",
   },
 } as const satisfies MetricRows;

@@ -23,7 +23,7 @@ export const TLS_EVENTS = {
   workload_identity: {
     meaning:
       "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is down or gives none, by `error`: the identity before stays until its end.",
-    advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
+    advice: "With `ok: false`, check the SPIFFE agent before `not_after`.",
     fields: {
       ok: OK,
       identity: optional(textField("the SPIFFE id")),

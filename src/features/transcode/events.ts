@@ -5,7 +5,7 @@ export const TRANSCODE_EVENTS = {
   schema_learned: {
     meaning:
       "The gRPC upstream of `transcoder.auto` has named its services by reflection: for the first time, with changes, or after a failure.",
-    advice: "Nothing.",
+    advice: "You need do nothing.",
     fields: {
       upstream: UPSTREAM,
       routes: numberField("routes that were made of it"),
@@ -16,7 +16,7 @@ export const TRANSCODE_EVENTS = {
     level: "warn",
     meaning:
       "It did not answer; with `kept` its routes stay, else they are 503. edge tries again, without further lines until `schema_learned`.",
-    advice: "See the gRPC server: whether it is there, and whether its reflection is on.",
+    advice: "Check your gRPC server: whether it is there, and whether its reflection is on.",
     fields: { upstream: UPSTREAM, error: ERROR, kept: flagField("whether routes from before stay") },
   },
 } as const;

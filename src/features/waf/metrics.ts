@@ -35,6 +35,6 @@ export const WAF_METRICS = {
     group: "Firewall and guards",
     title: "Inspections that took too long",
     advice:
-      "Requests made to be slow to inspect; they score as attacks. Regular users among them: their bodies are unusual, see the incidents.",
+      "Requests made to be slow to inspect; they score as attacks. If your users are among them: their bodies are unusual, check the incidents.",
   },
 } as const satisfies MetricRows;

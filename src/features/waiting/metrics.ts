@@ -19,7 +19,7 @@ export const WAITING_METRICS = {
     group: GROUP,
     title: "Visitors that wait",
     advice:
-      "If the origin has room, raise `active`. A shorter `session` frees the places of visitors that have left sooner.",
+      "If your origin has room, raise `active`. A shorter `session` frees the places of visitors that have left sooner.",
   },
   gateway_waiting_room_visitors_total: {
     kind: "counter",

@@ -117,7 +117,7 @@ describe("every text that help prints fits 80 columns:", () => {
 describe("edge help", () => {
   test.each<[string, ...string[]]>([
     ["port-in-use", "port-in-use: an error of a command", "Another process listens", "docs/errors.md#port-in-use"],
-    ["closed_before_head", "closed_before_head: a cause of a 502", "See the log of the origin", "#debug-a-502"],
+    ["closed_before_head", "closed_before_head: a cause of a 502", "Read the log of your origin", "#debug-a-502"],
     [
       "tls_verify:expired",
       "tls_verify:expired: a cause of a 502",
