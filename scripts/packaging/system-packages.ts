@@ -7,7 +7,7 @@ import type { Target } from "./targets.ts";
 /** The release of nfpm that makes them; a later one may give other bytes. */
 const NFPM = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0";
 
-/** Where nfpm is, which is installed with Go where it is missing. @throws ReleaseFault if that fails */
+/** Where nfpm is, which is installed with Go if it is missing. @throws ReleaseFault if that fails */
 export function findPackager(): string {
   const own = join(ROOT, ".bun/nfpm");
   if (Bun.which(own) !== null) return own;

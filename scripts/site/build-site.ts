@@ -134,7 +134,7 @@ function orderOf(order: readonly string[], { place }: Page): number {
   return at < 0 ? order.length : at;
 }
 
-/** Characters of a section that are looked through. */
+/** Characters of a section that are examined. */
 const MAX_TEXT = 4000;
 
 process.exitCode = await main(process.argv.slice(2));

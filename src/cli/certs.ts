@@ -84,7 +84,7 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
 /** What an action works with. */
 interface CertsPorts {
   readonly place: CertificatePlace;
-  /** Null with a folder of one's own, where nothing is asked of a directory. */
+  /** Null with a folder of one's own, if nothing is asked of a directory. */
   readonly settings: RuntimeConfig | null;
   readonly io: CommandIo;
   readonly nowMs: number;
@@ -115,7 +115,7 @@ interface CertificatePlace {
   readonly isShared: boolean;
   /** Where files of before are. */
   readonly dir: string;
-  /** @throws where they cannot be looked at */
+  /** @throws if they cannot be examined */
   entries(): Promise<readonly StoreEntry[]>;
   at(directoryUrl: string): DirectoryStorage;
   close(): Promise<void>;

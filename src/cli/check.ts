@@ -19,7 +19,7 @@ import { startCommand } from "./flags.ts";
 /** What `edge check` looks at beside its arguments. */
 interface CheckPorts {
   readonly cwd: string;
-  /** What is looked at where `cwd` has no configuration; the system's where it is left out. */
+  /** What is examined where `cwd` has no configuration; the system's where it is left out. */
   readonly systemConfig?: string;
   readonly env: Environment;
   /** Rule names for `server.waf.disabled_rules`; an empty list leaves that check out. */
@@ -121,7 +121,7 @@ function runTests(
   tell: (text: string) => void,
 ): void {
   if (tests.length === 0) return;
-  // The gateway is loaded where there is something to run through it.
+  // The gateway is loaded if there is something to run through it.
   const { failedTests } = require("../explain/run-tests.ts") as typeof import("../explain/run-tests.ts");
   const failures = failedTests(config, tests);
   report.add("test", failures);

@@ -96,7 +96,7 @@ function summarise(
   );
 }
 
-/** Writes both files, where neither is there. */
+/** Writes both files, if neither is there. */
 function write(folder: string, files: Readonly<Record<string, string>>, io: CommandIo): boolean {
   const there = Object.keys(files).filter((name) => isThere(join(folder, name)));
   if (there.length > 0) {

@@ -100,7 +100,7 @@ class DevSession {
     if (this.isBusy || !this.hasChanged()) return;
     this.isBusy = true;
     try {
-      // What is saved meanwhile is taken up as well.
+      // What is saved meanwhile is applied as well.
       while (this.hasChanged()) await this.reload();
     } finally {
       this.isBusy = false;
@@ -133,7 +133,7 @@ class DevSession {
     return loadConfig(loadRequest(this.flags));
   }
 
-  /** Watches what the configuration is made of; where it cannot be read, its files and what was watched before. */
+  /** Watches what the configuration is made of; if it cannot be read, its files and what was watched before. */
   private use(loaded: ConfigResult): void {
     const { config, routes } = this.flags;
     const usual = [config || "config.yaml", routes || join(config === "" ? "." : join(config, ".."), "routes.yaml")];

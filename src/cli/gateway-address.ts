@@ -250,7 +250,7 @@ export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): G
   return findGateways(flags, io, name)[0] ?? null;
 }
 
-/** The same by every way in that the configuration has, the one that asks for least first; none where `io` has been told why. */
+/** The same by every way in that the configuration has, the one that asks for least first; none where `io` has learned why. */
 export function findGateways(flags: GatewayFlags, io: CommandIo, name: string): readonly GatewayApi[] {
   const { socket, url } = flags;
   const token = process.env.EDGE_TOKEN ?? "";

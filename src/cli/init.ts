@@ -9,7 +9,7 @@ import { STARTER_CONFIG, STARTER_PAGE, STARTER_SITE, STARTER_SITE_DIR, type Star
 
 /**
  * `edge init`: writes a commented `config.yaml` and `routes.yaml` and a small site to serve, on loopback. It asks nothing. Where one
- * of the two files is there already, nothing is written at all; a site that is there gets a first page only where it has none.
+ * of the two files is there already, nothing is written at all; a site that is there gets a first page only if it has none.
  * Gives the exit code: 0 written, 1 not, 2 wrong usage.
  */
 export function runInit(args: readonly string[], io: CommandIo, cwd: string = process.cwd()): number {

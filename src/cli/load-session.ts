@@ -19,7 +19,7 @@ export interface LoadCall {
   readonly gcTrace: string;
   /** The JSON of an earlier run; "" if there is none. */
   readonly earlier: string;
-  /** Whether the rate is looked for that is kept. */
+  /** Whether the rate is searched for that is kept. */
   readonly sweeps: boolean;
 }
 

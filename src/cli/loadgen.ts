@@ -143,7 +143,7 @@ function refuse(io: CommandIo, message: string): ExitCode {
   return ExitCode.Usage;
 }
 
-/** The flags, checked as far as possible without the target; a text about what is wrong with them. */
+/** The flags, checked as far as possible without the target; a text about the fault in them. */
 function readCall(values: Values, given: Given, io: CommandIo): LoadCall | string {
   const target = parseTarget(values.url);
   if (typeof target === "string") return `${given.get("url")}: ${target}`;
@@ -183,7 +183,7 @@ function readCall(values: Values, given: Given, io: CommandIo): LoadCall | strin
   return { plans, tiers, files, gcTrace, earlier, sweeps: values.sweep };
 }
 
-/** What is sent again and again; a text about what is wrong with it. */
+/** What is sent again and again; a text about the fault in it. */
 function benignRequests(values: Values, given: Given, path: string): readonly PlannedRequest[] | string {
   if (values.requests === "") return [{ method: values.m, path, fields: [], body: values.body }];
   const also = ["m", "body"].find((name) => given.has(name as "m" | "body"));
@@ -194,7 +194,7 @@ function benignRequests(values: Values, given: Given, path: string): readonly Pl
   return typeof requests === "string" ? `${given.get("requests")}: ${values.requests}: ${requests}` : requests;
 }
 
-/** Null where the file cannot be read, or is too large. */
+/** Null if the file cannot be read, or is too large. */
 function textOf(path: string): string | null {
   try {
     return statSync(path).size > MAX_LOAD_FILE_BYTES ? null : readFileSync(path, "utf8");

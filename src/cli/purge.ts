@@ -63,7 +63,7 @@ interface Order {
   readonly body: object;
 }
 
-/** @returns null where nothing, or more than one kind, was named */
+/** @returns null if nothing, or more than one kind, was named */
 function ordersOf({ operands, values }: CommandCall<typeof purgeCommand.flags>): readonly Order[] | null {
   const { prefix, tag, all } = values;
   const kinds = [operands.length > 0, prefix !== "", tag !== "", all].filter((isAsked) => isAsked).length;

@@ -3,7 +3,7 @@ import { NO_BITS } from "../core/network-set.ts";
 
 /**
  * Reads a network such as `10.0.0.0/8`, `2001:db8::/32`, or a single address. Gives the network, or a fault text that
- * says what is wrong, with the cure. Address bits beyond the prefix are refused: `10.1.2.3/8` is most often a slip.
+ * names the fault, with the cure. Address bits beyond the prefix are refused: `10.1.2.3/8` is most often a slip.
  *
  * The octets are read as the data plane reads them. ipaddr.js 2.5.0 was tried: it takes `010.0.0.0/8` for `8.0.0.0/8`, and
  * `0x7f.1`, `10/8` and `10.0.0.0/08` for networks, and says nothing of address bits beyond the prefix, so each check below

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } fro
 import { dirname, join, resolve } from "node:path";
 import type { ConfigFault } from "./config-fault.ts";
 
-/** A configuration file that was looked for: `name` is for messages, `path` is absolute. */
+/** A configuration file that was searched for: `name` is for messages, `path` is absolute. */
 export interface FoundFile {
   readonly name: string;
   readonly path: string;
@@ -29,7 +29,7 @@ export function findRoutes(named: string | null, config: FoundFile | null, cwd: 
 }
 
 /**
- * The text of a file, or the fault that keeps it from being read: also where it is being written meanwhile.
+ * The text of a file, or the fault that keeps it from being read: also if it is being written meanwhile.
  * docs/operations.md#configuration-files
  */
 export function readConfigText(file: FoundFile): string | ConfigFault {
@@ -62,7 +62,7 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   return decoded(bytes) ?? fault(NOT_TEXT);
 }
 
-/** Null where it is no text. */
+/** Null if it is no text. */
 function decoded(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -79,7 +79,7 @@ export function endsDocument(text: string): boolean {
   return /(?:^|\n)\.\.\.[ \t]*(?:#[^\n]*)?$/.test(text.slice(-MAX_END_LINE).trimEnd());
 }
 
-/** What cannot be looked at is there: reading it says what is wrong. */
+/** What cannot be examined is there: reading it names the fault. */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -92,5 +92,5 @@ const NOT_TEXT = "not a text file in UTF-8";
 const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i;
 /** What either file may have, in bytes. */
 export const MAX_CONFIG_FILE_BYTES = 16_777_216;
-/** Characters of the last line that are looked at, with the blank lines after it. */
+/** Characters of the last line that are examined, with the blank lines after it. */
 const MAX_END_LINE = 1024;

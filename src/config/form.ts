@@ -31,7 +31,7 @@ export interface FormRow {
   readonly doc?: string;
   /** Shown in the settings reference in place of a default; of a block, its keys alone are shown. */
   readonly example?: unknown;
-  /** Name of the resolved field where it is not the key's own with the unit after it; "" where `finish` makes the field. */
+  /** Name of the resolved field if it is not the key's own with the unit after it; "" where `finish` makes the field. */
   readonly field?: string;
   /** Where a reload leaves it as it was at the start: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
   readonly restart?: "everywhere" | "HTTP/3";

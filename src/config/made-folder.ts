@@ -4,7 +4,7 @@ import { isBelow } from "../core/folder-path.ts";
 
 /**
  * Makes a folder with all above it that are missing, but not the process's working folder, if that was deleted: an empty one in its place would be in
- * the way of the one that its owner brings back. @throws where it cannot be made
+ * the way of the one that its owner brings back. @throws if it cannot be made
  */
 export function makeFolder(folder: string, mode: number): void {
   const working = process.cwd();

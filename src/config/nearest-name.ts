@@ -1,6 +1,6 @@
 /**
  * The known name that a mistyped word most likely meant, or "" when none is near. Letter case, `-` and `_` do not
- * count, so `maxBodyBytes` finds `max_body_bytes`. Where no name is a few slips away, one with the same beginning is
+ * count, so `maxBodyBytes` finds `max_body_bytes`. If no name is a few slips away, one with the same beginning is
  * taken. On a tie the earlier known name wins.
  */
 export function nearestName(word: string, known: readonly string[]): string {

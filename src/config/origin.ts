@@ -211,7 +211,7 @@ const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["https", 443],
   ["h2c", 80],
   ["h2", 443],
-  // What php-fpm listens at where nothing is said.
+  // What php-fpm listens at if nothing is said.
   [FASTCGI, 9000],
   ["uwsgi", 3031],
   ["scgi", 4000],
@@ -235,11 +235,11 @@ export interface OriginConfig {
   readonly authority: string;
   /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
   readonly basePath: string;
-  /** The absolute path of the UNIX socket where it listens; "" where it is reached by TCP. */
+  /** The absolute path of the UNIX socket where it listens; "" if it is reached by TCP. */
   readonly socketPath: string;
 }
 
-/** The parts of an origin, or of nothing where a fault has been noted. */
+/** The parts of an origin, or of nothing if a fault has been noted. */
 export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
   const parsed = parseOrigin(url);
   if (typeof parsed !== "string") return parsed;

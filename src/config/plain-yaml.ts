@@ -24,7 +24,7 @@ export const TOP = "";
  *   read, they read alike; tests/property holds them to it.
  */
 export function readPlainYaml(text: string): PlainYaml | null {
-  // A document's end marker ends the file: what comes after it would be another one.
+  // A document's end marker ends the file: anything after it would be another one.
   const end = /\n\.\.\.[ \n]*$/.exec(text)?.index ?? text.length;
   const reader = new PlainReader();
   let line = 1;

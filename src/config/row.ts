@@ -45,7 +45,7 @@ interface BlockOptions<R extends Rows, X extends object> {
   check?(values: Values<R>, spot: Spot): void;
   /** Fields that come of several keys, or of more than their own. `plain` has the fields of the rows. */
   finish?(plain: Fields<R>, values: Values<R>, spot: Spot): X;
-  /** The section as a file would say it, where that is not what the rows say: `lines` is what they do. */
+  /** The section as a file would say it, if that is not what the rows say: `lines` is what they do. */
   list?(config: Resolved<R, X>, lines: Readonly<Record<string, unknown>>): object;
 }
 
@@ -106,7 +106,7 @@ export function block<const R extends Rows, X extends object = object>(
 }
 
 /**
- * The same block, which may also be written in another way: `spelledOut` turns that into a section, or says what is wrong with it.
+ * The same block, which may also be written in another way: `spelledOut` turns that into a section, or names the fault in it.
  * @param form the other way
  * @param whenAbsent as what an absent one is read, where its row does not say that
  */

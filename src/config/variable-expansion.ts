@@ -69,7 +69,7 @@ export function expandVariables(
   }
 }
 
-/** A message without the values of variables: `${NAME}` is in their place, also where a value was cut short. */
+/** A message without the values of variables: `${NAME}` is in their place, also if a value was cut short. */
 export function hideValues(message: string, values: ReadonlyMap<string, string>): string {
   let shown = message;
   for (const [name, value] of values) {

@@ -17,7 +17,7 @@ interface StartFacts {
 
 /**
  * The path by which this process's binary was started: absolute, links unresolved, so that what a link points at or an
- * installer puts there later is found. Where the name says nothing true (a wrapper has changed it), it is the file that
+ * installer puts there later is found. If the name says nothing true (a wrapper has changed it), it is the file that
  * runs. A release that was put there since the start, while this process loaded, does not make the name untrue.
  * docs/operations.md#replacing-the-binary
  */
@@ -73,7 +73,7 @@ function nameOfThisProcess(): string {
   }
 }
 
-// The shell's PWD keeps links that getcwd(3) resolves; it counts only where it is the same folder.
+// The shell's PWD keeps links that getcwd(3) resolves; it counts only if it is the same folder.
 function workingFolder(): string {
   const { PWD } = process.env;
   const cwd = currentFolder();

@@ -10,7 +10,7 @@ export interface BreakerWatchPorts {
   /** Calls back after a time. @returns what keeps it from doing so */
   after(ms: number, act: () => void): () => void;
   readonly event: WriteEvent;
-  /** Tries a connection to a node, or its health check where it has one. @param done takes whether it succeeded */
+  /** Tries a connection to a node, or its health check if it has one. @param done takes whether it succeeded */
   probe(node: NodeInit, done: (succeeded: boolean) => void): void;
 }
 

@@ -91,7 +91,7 @@ export interface ControlOptions {
   readonly config: RuntimeConfig;
   /** Said in the first log lines. */
   readonly notes: readonly { readonly note: string }[];
-  /** How a person at a terminal is told of the start in place of these lines; null for the lines. */
+  /** How a person at a terminal learns of the start in place of these lines; null for the lines. */
   readonly summary: SummaryStyle | null;
   /** Gives what standard output shows of a line of the log, with its line break; null for lines of JSON. */
   readonly showLine: ((line: string) => string) | null;
@@ -460,7 +460,7 @@ export class Control implements PoolListener, ThreadPorts {
     const sockets = this.listening.get(index) ?? [];
     this.listening.delete(index);
     this.standIns.workerDied(index, sockets, listenersOf(this.config));
-    // What is left of its listeners would go on taking connections that are not served.
+    // The rest of its listeners would go on taking connections that are not served.
     if (!restarted) this.standIns.end();
     this.fence.onDeath(index);
     this.reloads.onDeath(index);

@@ -54,7 +54,7 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
 }
 
 /**
- * The sockets that a worker listens on, of those that came with the process: its share of each listener's. Where there are fewer
+ * The sockets that a worker listens on, of those that came with the process: its share of each listener's. If there are fewer
  * than workers, several accept on one: none opens a socket of its own beside those, which may be at another address.
  */
 export function socketsOf(

@@ -218,7 +218,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   /**
    * Another gateway says that an origin is down: it is tried by itself before it gets more requests. The only usable target of a route is left
    * as it is. docs/fleet.md#health
-   * @returns whether a node was taken out for that
+   * @returns whether a node was removed for that
    */
   suspect(originKey: string): boolean {
     let isAny = false;
@@ -337,7 +337,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     }
   }
 
-  /** Whether a node can be reached, or passes its health check where it has one. */
+  /** Whether a node can be reached, or passes its health check if it has one. */
   private async tries(node: NodeInit): Promise<boolean> {
     const { healthCheck, timeouts } = node.route;
     // Nothing says whether a datagram has arrived: the time is all that brings it back.

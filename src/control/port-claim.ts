@@ -185,7 +185,7 @@ function listeningIn(path: string): OpenPort[] {
   }
 }
 
-/** Whether a socket at this address takes connections for `host`; where it is not certain, it does. */
+/** Whether a socket at this address takes connections for `host`; if it is not certain, it does. */
 function overlaps(address: string, host: string): boolean {
   if (/^0+$/.test(address) || ipVersion(host) !== 4 || host === "0.0.0.0") return true;
   const wanted = host

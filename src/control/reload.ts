@@ -19,7 +19,7 @@ export type ReloadResult =
       readonly config: RuntimeConfig;
       /** What `config_reload` says of it. */
       readonly fields?: ReloadFields;
-      /** Called when it is in use everywhere, or why it is not. @param faults none where it is */
+      /** Called when it is in use everywhere, or why it is not. @param faults none if it is */
       readonly settled?: (faults: readonly string[]) => void;
     }
   | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: ReloadFields };
@@ -341,7 +341,7 @@ class Rollout {
 export type RestartSettings = ReadonlyMap<string, unknown>;
 
 /**
- * What of a configuration stays until a restart: the rows with `restart`. What is marked with (HTTP/3) is taken up for
+ * What of a configuration stays until a restart: the rows with `restart`. What is marked with (HTTP/3) is applied for
  * everything else: the runtime's QUIC is opened once, by the thread that owns it, and keeps what it was opened with.
  */
 export function restartSettings(config: RuntimeConfig): RestartSettings {

@@ -33,7 +33,7 @@ export class StandIns {
     this.sources = sources;
   }
 
-  /** A worker is stalled: another one accepts on its sockets too, where there is one that moves. */
+  /** A worker is stalled: another one accepts on its sockets too, if there is one that moves. */
   help(worker: number): void {
     const { listening, moves } = this.sources;
     const sockets = (this.left.get(worker)?.sockets ?? listening.get(worker) ?? []).filter(isOurs);
@@ -66,7 +66,7 @@ export class StandIns {
   }
 
   /**
-   * Descriptors for the worker that begins in the place of one that has ended; none where there was none, or where listeners
+   * Descriptors for the worker that begins in the place of one that has ended; none if there was none, or where listeners
    * have moved meanwhile.
    */
   socketsFor(worker: number, places: readonly ListenerPlace[]): readonly ListeningSocket[] {

@@ -27,7 +27,7 @@ export interface SummaryStyle {
 }
 
 /**
- * What a person at a terminal is told when the gateway serves, in place of the `start` and `listening` lines of the log: addresses,
+ * What a person at a terminal learns when the gateway serves, in place of the `start` and `listening` lines of the log: addresses,
  * routes, what is on. Lines are kept to 80 columns. docs/operations.md#the-start-on-a-terminal
  */
 export function startSummary(config: RuntimeConfig, facts: SummaryFacts, style: SummaryStyle): string {

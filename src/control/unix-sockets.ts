@@ -242,7 +242,7 @@ function pathOf(fd: number): string {
   }
 }
 
-/** The paths at which UNIX sockets listen, with the numbers of these sockets, proc(5); none where the kernel does not tell. */
+/** The paths at which UNIX sockets listen, with the numbers of these sockets, proc(5); none if the kernel does not tell. */
 function listeningPaths(): ReadonlyMap<string, string> {
   let text: string;
   try {

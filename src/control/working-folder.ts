@@ -2,7 +2,7 @@ import { isWorkingFolderDeleted } from "../config/made-folder.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { startFacts } from "./binary-path.ts";
 
-/** How often the folder is looked at. */
+/** How often the folder is examined. */
 const LOOK_MS = 500;
 
 /**
@@ -13,7 +13,7 @@ class WorkingFolder {
   private readonly path: string = startFacts().cwd;
   private isGone = false;
 
-  /** Moves to the folder that is in the deleted one's place. @returns what is wrong, or "" */
+  /** Moves to the folder that is in the deleted one's place. @returns the fault, or "" */
   heal(): string {
     if (!isWorkingFolderDeleted()) return "";
     try {

@@ -35,7 +35,7 @@ export function sliceText(bytes: Uint8Array, from: number, to: number): string {
   return bufferSlice.call(bytes as Buffer, from, to);
 }
 
-/** Where `byte` occurs first in `bytes[from, to)`; `to` where it does not. */
+/** Where `byte` occurs first in `bytes[from, to)`; `to` if it does not. */
 export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
   let at = from;
   while (at < to && bytes[at] !== byte) at++;
@@ -142,7 +142,7 @@ export const TOKEN: Uint8Array = classOf("!#$%&'*+-.^_`|~a-zA-Z0-9");
 export const FIELD_VALUE: Uint8Array = byteTable((b) => (b === Byte.Tab || (b >= 0x20 && b !== Byte.Del) ? 1 : 0));
 
 /**
- * Offset of the first byte in `bytes[from, to)` that no field value may hold; `to` where there is none. Four at a time:
+ * Offset of the first byte in `bytes[from, to)` that no field value may hold; `to` if there is none. Four at a time:
  * 122 ns for 248 bytes, 162 one by one.
  */
 export function skipFieldValue(bytes: Uint8Array, from: number, to: number): number {
@@ -232,7 +232,7 @@ export function isWhitespace(byte: number): boolean {
   return byte === Byte.Space || (byte >= Byte.Tab && byte <= Byte.Cr);
 }
 
-/** Offset of the first byte in `bytes[from, to)` that is no SP or HTAB; `to` where there is none. */
+/** Offset of the first byte in `bytes[from, to)` that is no SP or HTAB; `to` if there is none. */
 export function skipOws(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to && isOws(bytes[at]!)) at++;

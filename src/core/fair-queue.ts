@@ -65,7 +65,7 @@ export class FairQueue<T extends Queued> {
     return null;
   }
 
-  /** Takes out the newest of the member that waits for most, in the group that waits for most. @returns null where nothing waits */
+  /** Takes out the newest of the member that waits for most, in the group that waits for most. @returns null if nothing waits */
   takeNewestOfMost(): T | null {
     const group = longest(this.groups.values(), ({ size }) => size);
     if (group === null) return null;

@@ -24,7 +24,7 @@ export class FairTurns<T> {
     return this.queue.size > this.max ? this.queue.takeNewestOfMost()!.item : null;
   }
 
-  /** Takes what is next; null where nothing waits. */
+  /** Takes what is next; null if nothing waits. */
   next(): T | null {
     return this.queue.take(() => true)?.item ?? null;
   }

@@ -1,6 +1,6 @@
 import { Fault, FaultKind } from "./fault.ts";
 
-/** What people are told of a fault: `edge help NAME` and docs/errors.md are made of it. */
+/** What people learn of a fault: `edge help NAME` and docs/errors.md are made of it. */
 interface FaultAdvice {
   /** What has happened. */
   readonly cause: string;
@@ -10,13 +10,13 @@ interface FaultAdvice {
   readonly page: string;
 }
 
-/** What is done about a fault, and what people are told of it. docs/wire.md#refusals */
+/** What is done about a fault, and what people learn of it. docs/wire.md#refusals */
 export interface FaultRow extends FaultAdvice {
   /** Metric label and log word. */
   readonly label: string;
-  /** Status of the response; 0 where no response can be given. */
+  /** Status of the response; 0 if no response can be given. */
   readonly status: number;
-  /** The `message` of the JSON body; empty where the body is special or carries a detail. */
+  /** The `message` of the JSON body; empty if the body is special or carries a detail. */
   readonly message: string;
   /** Whether the connection is closed after the response. */
   readonly close: boolean;

@@ -1,4 +1,4 @@
-/** Milliseconds that a half, nine tenths and all but a hundredth took at most; null where there was nothing. */
+/** Milliseconds that a half, nine tenths and all but a hundredth took at most; null if there was nothing. */
 export type Percentiles = readonly [p50: number, p90: number, p99: number] | null;
 
 /** Buckets to a doubling of the time: each is 9 % wide, and what is read from it is within 5 %. */

@@ -3,9 +3,9 @@
  * what follows from each.
  */
 
-/** Header fields in one head where no setting says otherwise, and trailers of one body. */
+/** Header fields in one head if no setting says otherwise, and trailers of one body. */
 export const MAX_FIELDS = 100;
-/** Header fields in a response's head where no setting says otherwise; more is a malformed response. */
+/** Header fields in a response's head if no setting says otherwise; more is a malformed response. */
 export const MAX_RESPONSE_FIELDS = 256;
 /** Bytes of a request line without its CRLF; more gives 414. */
 export const MAX_REQUEST_LINE_BYTES = 8192;

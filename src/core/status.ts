@@ -79,7 +79,7 @@ export function reasonOf(status: number): string {
   return REASONS[status] ?? "Unknown";
 }
 
-/** What is counted where no response could be given since the client was gone; nginx's word for it. */
+/** What is counted if no response could be given since the client was gone; nginx's word for it. */
 export const CLIENT_CLOSED_STATUS = 499;
 
 /** What the JSON body of an error says. docs/wire.md#refusals */

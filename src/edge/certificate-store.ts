@@ -61,7 +61,7 @@ interface ClientSignatures {
 
 /**
  * The certificates of one TLS listener in one worker, and which of them a client gets. An exact name beats a wildcard, a
- * wildcard beats the default, which is the first. Where there are several for one name, those of ECDSA come before those of
+ * wildcard beats the default, which is the first. If there are several for one name, those of ECDSA come before those of
  * RSA, and the first that the client can check is shown. A client that gets the default and cannot check it gets the first of all others
  * that it can.
  *
@@ -271,7 +271,7 @@ function isTwin(one: ServerCertificate, other: ServerCertificate): boolean {
 /**
  * The first whose key and whose own signature the client can check, else the first whose key it can (RFC 8446 §4.4.2.2: a chain
  * that does not fit is better than none), else one that its suites go with. A client that names no signatures is an old one: it
- * gets RSA where it may. One that can check none of them says so itself.
+ * gets RSA if it may. One that can check none of them says so itself.
  */
 function firstUsable(
   certificates: readonly ServerCertificate[],

@@ -8,7 +8,7 @@ export interface ClientConnection {
   onData(chunk: Uint8Array): void;
   onDrain(): void;
   onEnd(): void;
-  /** @param reason why the socket closed, where that was not in order; some owners tell a reset apart by it */
+  /** @param reason why the socket closed, if that was not in order; some owners tell a reset apart by it */
   onClose(reason?: unknown): void;
   onException(error: unknown): void;
   /** The gateway is shutting down. */
@@ -17,7 +17,7 @@ export interface ClientConnection {
   idleMs(nowMs: number): number;
   /** Its place is wanted: an idle connection closes in order. */
   closeIdle(): void;
-  /** Ends it at once. Without it, the connection is told that its peer is gone. */
+  /** Ends it at once. Without it, the connection learns that its peer is gone. */
   endNow?(): void;
 }
 

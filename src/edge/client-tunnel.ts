@@ -4,7 +4,7 @@ import type { InputBuffer } from "../net/socket-buffers.ts";
 import type { ClientLink } from "./client-socket.ts";
 import { TUNNEL_IDLE_MS } from "./limits.ts";
 
-/** Who is told when the tunnel is over. */
+/** Who learns when the tunnel is over. */
 export interface TunnelOwner {
   tunnelOver(): void;
 }

@@ -75,7 +75,7 @@ export interface IdleSource {
   longestIdle(nowMs: number): IdleConnection | null;
 }
 
-/** Goes on with a socket that was let in. */
+/** Goes on with a socket that was admitted. */
 export interface Opener {
   opened(socket: ClientSocket): void;
 }
@@ -134,7 +134,7 @@ export class ConnectionGate {
     this.listeners.delete(listener);
   }
 
-  /** A socket was accepted: it is let in, or held until there is room. */
+  /** A socket was accepted: it is admitted, or held until there is room. */
   admit(socket: ClientSocket, opener: Opener): void {
     if (this.enter()) opener.opened(socket);
     else if (this.held.size < MAX_HELD_CONNECTIONS) {
@@ -148,7 +148,7 @@ export class ConnectionGate {
     }
   }
 
-  /** One more connection, where there is room. It is given back by `leave`. */
+  /** One more connection, if there is room. It is given back by `leave`. */
   enter(): boolean {
     this.counts.add(1);
     const total = this.counts.total();

@@ -19,7 +19,7 @@ export class ConnectionStarter implements UpgradeHandler {
    * From here on the socket's events are the business of a connection of HTTP; one that was in charge before is notified of no
    * more. What begins as HTTP/1.1 may turn out to be HTTP/2 by prior knowledge (RFC 9113 §3.3), but not where the client
    * has agreed on HTTP/1.1.
-   * @param protocol what ALPN settled on; "" where nothing was agreed
+   * @param protocol what ALPN settled on; "" if nothing was agreed
    */
   start(socket: ClientSocket, peer: ClientPeer, protocol: string): ClientSocket["data"] {
     const { ctx } = this;

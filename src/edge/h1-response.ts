@@ -34,7 +34,7 @@ const INTERIM_BOUND = 64;
 
 /** The connection, as its response side sees it. */
 export interface ResponseOwner {
-  /** Whether what is left of the request's body is little enough to be read, so that the connection can be kept. */
+  /** Whether the rest of the request's body is little enough to be read, so that the connection can be kept. */
   isRestShort(): boolean;
   /** The response waits for the rest of the request's body: `sendHeld` is to be called when that has come, or takes too long. */
   responseHeld(): void;
@@ -156,7 +156,7 @@ export class H1Response implements ResponseSink {
     }
     if (row.close) {
       this.closeAfter = true;
-      // Nothing after a refused message may run: what is left of it is read and discarded by the lingering close.
+      // Nothing after a refused message may run: the rest of it is read and discarded by the lingering close.
       ex.bodyDone = true;
       this.input.clear();
     }
@@ -202,7 +202,7 @@ export class H1Response implements ResponseSink {
     if (this.awaitsConsent(ex) || !this.owner.isRestShort()) this.closeAfter = true;
   }
 
-  /** Where nothing of the response has left, as of one of an origin that came whole and malformed, another can be given. */
+  /** If nothing of the response has left, as of one of an origin that came whole and malformed, another can be given. */
   private takeBack(ex: Exchange): void {
     if (!this.life.writer.revoke()) return;
     ex.state = ExchangeState.Open;

@@ -119,7 +119,7 @@ export class H2Stream implements H2ResponseStream, BodyFlow, TimerOwner, UnsentO
     if (this.uses === uses) this.awaitBody();
   }
 
-  /** DATA has come; `flowBytes` has been taken off the connection's window. */
+  /** DATA has come; `flowBytes` has been removed the connection's window. */
   onData(bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
     const { incoming, exchange: ex, uses } = this;
     this.continuePending = false;
@@ -194,7 +194,7 @@ export class H2Stream implements H2ResponseStream, BodyFlow, TimerOwner, UnsentO
   }
 
   /**
-   * What comes after the response is discarded for DRAIN_MS. The window of the stream does not open for it, which bounds
+   * Anything after the response is discarded for DRAIN_MS. The window of the stream does not open for it, which bounds
    * it, and the client has time to read the response before the reset. docs/bodies.md#unread-bodies
    */
   private discard(flowBytes: number): void {

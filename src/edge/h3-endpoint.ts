@@ -30,7 +30,7 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
   readonly headReader: RequestHeadReader;
   readonly trailerReader: TrailerReader = new TrailerReader(isForbiddenTrailer);
   readonly dictionary: FieldDictionary = new FieldDictionary();
-  /** Null where no name is passed through. Those that are have no HTTP/3 here. */
+  /** Null if no name is passed through. Those that are have no HTTP/3 here. */
   passed: PassedNames | null = null;
   /** The demand of all handshakes; see `clientDemand`. */
   demand = "";
@@ -85,7 +85,7 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
       this.sessions.add(taken);
       return;
     }
-    // There is no queue in which it could wait. Any earlier, the client would be told of an internal error.
+    // There is no queue in which it could wait. Any earlier, the client would learn of an internal error.
     gate.refused(1);
     session.onerror = IGNORE;
     session.opened.then(() => refuseSession(session), IGNORE);

@@ -51,7 +51,7 @@ export class H3Session implements IdleConnection, H3StreamSession {
   /** Whether the handshake is still under way. */
   private isShaking = true;
   private hasAsked = false;
-  /** Since when there is no request; it counts where there is none. */
+  /** Since when there is no request; it counts if there is none. */
   private idleSinceMs: number;
   /** Whether the client has been told with GOAWAY. */
   private hasLeft = false;
@@ -102,7 +102,7 @@ export class H3Session implements IdleConnection, H3StreamSession {
     return this.hasAsked || idleMs >= IDLE_NEWCOMER_MS ? idleMs : -1;
   }
 
-  /** Its place is wanted: it is free at once, so that the next one that is looked for is another. */
+  /** Its place is wanted: it is free at once, so that the next one that is searched for is another. */
   closeIdle(): void {
     this.end();
     this.endpoint.forget(this);

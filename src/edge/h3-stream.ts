@@ -111,7 +111,7 @@ export class H3Stream implements H3ResponseStream, BodyFlow, TimerOwner, UnsentO
         next = this.pieces.next();
       }
       if (this.isOver || this.exchange.bodyDone) return;
-      // Trailers are told of a moment after the body's end.
+      // Trailers learn of a moment after the body's end.
       await Bun.sleep(0);
       this.hasEnded = true;
       if (!this.isOver) this.session.inTurn(this, () => this.deliverHeld());
@@ -373,7 +373,7 @@ export class H3Stream implements H3ResponseStream, BodyFlow, TimerOwner, UnsentO
     this.stall.stop(this.session.ctx);
     this.backlog.clear();
     this.session.ctx.wheel.remove(this.timer);
-    // RFC 9114 §4.1: what is left of the request is not wanted.
+    // RFC 9114 §4.1: the rest of the request is not wanted.
     void this.pieces.return?.();
     this.held.drop();
     this.session.forget(this);
@@ -422,7 +422,7 @@ class H3Backlog {
 
 /**
  * A stream whose head has not come yet: it has `header_timeout`, like a head over any other protocol. RFC 9114 §4.1.1: it
- * is then rejected, so that the client knows that nothing of it was looked at.
+ * is then rejected, so that the client knows that nothing of it was examined.
  */
 export class H3HeadWait implements TimerOwner {
   private readonly ctx: ClientSocketPorts;

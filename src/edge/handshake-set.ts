@@ -7,7 +7,7 @@ export interface PendingHandshake {
 }
 
 /**
- * The handshakes that one listener has under way. Where there are too many, the oldest is given up: clients that mean it
+ * The handshakes that one listener has under way. If there are too many, the oldest is given up: clients that mean it
  * are done within a round trip or two, those that only hold connections open are not.
  */
 export class HandshakeSet {

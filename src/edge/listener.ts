@@ -29,7 +29,7 @@ interface ListenerEvents {
   data(socket: ClientSocket, chunk: Buffer): void;
   drain(socket: ClientSocket): void;
   end(socket: ClientSocket): void;
-  /** @param reason why, where that was not in order */
+  /** @param reason why, if that was not in order */
   close(socket: ClientSocket, reason?: unknown): void;
   error(socket: ClientSocket, error: unknown): void;
 }

@@ -11,7 +11,7 @@ export const H3_HANDOVER_POLL_MS = 10;
 /** For how long a process that is being replaced finishes requests of HTTP/3, the time before GOAWAY included. */
 const H3_LEAVE_MS = 300;
 /**
- * For how long a process that is being replaced waits for a moment in which no connection begins; for how long new connections are refused where none came; and
+ * For how long a process that is being replaced waits for a moment in which no connection begins; for how long new connections are refused if none came; and
  * for how long requests are finished when every connection has got GOAWAY.
  */
 const H3_CALM_MS = 150;

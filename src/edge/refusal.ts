@@ -9,7 +9,7 @@ import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/response
 
 const JSON_TYPE = ["Content-Type", "application/json"] as const;
 const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
-/** Seconds that a client is asked to wait where nothing better is known. */
+/** Seconds that a client is asked to wait if nothing better is known. */
 const RETRY_AFTER = ["Retry-After", "5"] as const;
 /** What passes by itself within a moment. */
 const SOON = ["Retry-After", "1"] as const;

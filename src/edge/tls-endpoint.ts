@@ -42,7 +42,7 @@ export class TlsEndpoint {
 
   /** Where certificates are obtained for the names that clients ask for; else null. */
   wanted: WantedCertificates | null = null;
-  /** Null where no name is passed through. */
+  /** Null if no name is passed through. */
   passed: PassedNames | null = null;
 
   constructor(certificates: CertificateStore) {

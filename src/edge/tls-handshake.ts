@@ -25,7 +25,7 @@ export interface HandshakeHandler {
   secured(opening: TlsHandshake, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
   /** The name is passed through: the connection goes on as it is. */
   passed(opening: TlsHandshake, connection: ForwardedConnection, received: Uint8Array): void;
-  /** There will be none: the client is told why, as far as it can be. */
+  /** There will be none: the client learns why, as far as it can be. */
   refused(opening: TlsHandshake, fault: Fault): void;
 }
 

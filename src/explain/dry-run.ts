@@ -76,7 +76,7 @@ import { type RecordedResponse, RecordingSink } from "./recording-sink.ts";
 export interface DryRequest {
   /** The head as HTTP/1.1, with its empty line. */
   readonly head: Buffer;
-  /** Empty where there is none; where the head declares one that is not given, so many spaces take its place. */
+  /** Empty if there is none; where the head declares one that is not given, so many spaces take its place. */
   readonly body: Buffer;
   readonly clientIp: string;
   readonly tls: boolean;
@@ -108,16 +108,16 @@ interface SentHead {
 
 /** What became of a request. */
 export interface DryResult {
-  /** Null where the bytes of the request were refused before the first phase. */
+  /** Null if the bytes of the request were refused before the first phase. */
   readonly ex: Exchange;
-  /** Why it did not reach the first phase; Fault.None where it did. */
+  /** Why it did not reach the first phase; Fault.None if it did. */
   readonly framing: Fault;
   readonly phases: readonly PassedPhase[];
   /** To the origin that would be asked first. */
   readonly sent: SentHead | null;
-  /** Absolute path of the file that would be looked for. */
+  /** Absolute path of the file that would be searched for. */
   readonly file: string | null;
-  /** What would answer where nothing here can tell how: the control thread, a gRPC method. */
+  /** What would answer if nothing here can tell how: the control thread, a gRPC method. */
   readonly asked: string | null;
   /** Null where what answers is not in this process: a file, or `asked`. Of an origin's response, what the gateway makes of an empty 200. */
   readonly response: RecordedResponse | null;

@@ -37,15 +37,15 @@ export interface Explanation {
     /** The version of HTTP: 1, 2 or 3. */
     readonly http: HttpVersion;
   };
-  /** Null where none takes it. */
+  /** Null if none takes it. */
   readonly route: (RouteSummary & { readonly reached: boolean }) | null;
   /** Routes whose path fits and that did not get the request, the most specific first. */
   readonly lost: readonly (RouteSummary & { readonly why: string })[];
   readonly phases: readonly { readonly name: string; readonly verdict: "passed" | "ended"; readonly note: string }[];
   readonly waf_rules: readonly string[];
-  /** What goes to an origin; null where nothing does. */
+  /** What goes to an origin; null if nothing does. */
   readonly upstream: UpstreamSummary | null;
-  /** The file that would be looked for; null if none would. */
+  /** The file that would be searched for; null if none would. */
   readonly file: string | null;
   readonly cache: CacheSummary | null;
   readonly limits: LimitSummary | null;
@@ -72,7 +72,7 @@ interface UpstreamSummary {
   readonly path: string;
   readonly headers_added: readonly SeenField[];
   readonly headers_removed: readonly SeenField[];
-  /** The first one; null where the route has none. */
+  /** The first one; null if the route has none. */
   readonly mirror: MirrorSummary | null;
   /** All, if there are several. */
   readonly mirrors?: readonly MirrorSummary[];
@@ -147,7 +147,7 @@ interface ResponseSummary {
   readonly reason: string;
   /** Of what the gateway answers; of an origin's response, what it adds. */
   readonly headers: readonly SeenField[];
-  /** Names of fields that are taken out of an origin's response. */
+  /** Names of fields that are removed of an origin's response. */
   readonly headers_removed: readonly string[];
   readonly body: string;
   /** What answers, where `by` is "control" or "grpc". */
@@ -165,7 +165,7 @@ export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryR
 export interface Outcome {
   readonly said: Omit<Explanation, "lost">;
   readonly route: Route | null;
-  /** Null where its bytes are no request. */
+  /** Null if its bytes are no request. */
   readonly head: RequestHead | null;
   /** The fields of the response as they are sent, secrets and all: to be compared, and never to be shown. */
   readonly fields: readonly SeenField[];

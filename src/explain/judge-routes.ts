@@ -7,7 +7,7 @@ import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts"
 
 /**
  * Notes what only the gateway that serves a configuration can tell of its routes: redirects that lead round, targets and mirrors that are
- * the gateway itself. For `loadConfig`; what following redirects needs is loaded where there are some.
+ * the gateway itself. For `loadConfig`; what following redirects needs is loaded if there are some.
  */
 export function judgeRoutes(config: RuntimeConfig, notes: RouteNotes): void {
   config.routes.forEach((route, i) => {

@@ -138,7 +138,7 @@ function firstUrl({ server }: RuntimeConfig, { path, prefix, hosts, match, liste
   return URL.parse(`${overTls ? "https" : "http"}://${host}${below}${query.length > 0 ? `?${query.join("&")}` : ""}`);
 }
 
-/** A client for which a match holds, as far as one can be made up: an expression is taken for a value, and does not fit. */
+/** A client for which a match holds, as far as one can be made up: an expression counts as a value, and does not fit. */
 function senderFor(match: MatchConfig | null): { readonly headers: string[]; readonly clientIp: string } {
   if (match === null) return { headers: [], clientIp: ANY_CLIENT };
   const given = (tests: MatchConfig["header"]) =>

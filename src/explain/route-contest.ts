@@ -92,7 +92,7 @@ class Contest {
   }
 }
 
-/** Null where no route takes the request, or not its method. */
+/** Null if no route takes the request, or not its method. */
 function askRouter(router: Router, head: RequestHead): Route | null {
   const ex = new Exchange(IDLE_PORTS);
   ex.request.copyFrom(head);

@@ -14,7 +14,7 @@ import { routeByPath } from "./route-contest.ts";
 
 /**
  * Warns of routes that no request reaches: the router that serves is asked for each with requests that are made for it, of every host and
- * method that it takes. What a route with `match` asks is taken as held where what the other asks follows from it. docs/routing.md#routes-that-are-never-asked
+ * method that it takes. What a route with `match` asks counts as held where what the other asks follows from it. docs/routing.md#routes-that-are-never-asked
  */
 export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
   const { routes } = pathRouter(config);
@@ -53,7 +53,7 @@ export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
   });
 }
 
-/** The route itself where some request reaches it; else one that a request for it went to; null where none of them went anywhere. */
+/** The route itself where some request reaches it; else one that a request for it went to; null if none of them went anywhere. */
 function firstWinner(route: Route, ask: (head: RequestHead) => Route | null): Route | null {
   let other: Route | null = null;
   for (const head of samples(route)) {

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../core/metric-row.ts";
 
-/** What is counted of traffic, connections, upstreams and streams, and shown of the process. */
+/** The counts of traffic, connections, upstreams and streams, and shown of the process. */
 export const GATEWAY_METRICS = {
   gateway_requests_total: {
     kind: "counter",

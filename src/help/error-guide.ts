@@ -1,10 +1,10 @@
-/** What people are told of an error that keeps a command from its work. */
+/** What people learn of an error that keeps a command from its work. */
 export interface ErrorGuide {
   /** What has happened. */
   readonly cause: string;
   /** What to do about it. */
   readonly cure: string;
-  /** Where it is explained: a page of docs, with a heading where it has one. */
+  /** Where it is explained: a page of docs, with a heading if it has one. */
   readonly page: string;
 }
 

@@ -13,7 +13,7 @@ export interface WrittenPlace {
 
 /**
  * Warns of placeholders that no request has a value for with these settings: `{geo.country}` without a database, `{auth.user}` on a route
- * without `auth`, `{tls.subject}` where no certificate is asked for. docs/placeholders.md
+ * without `auth`, `{tls.subject}` if no certificate is asked for. docs/placeholders.md
  * @param routes at their places in the file; null at those of other entries
  */
 export function noteEmptyPlaceholders(
@@ -56,7 +56,7 @@ function hasSignIn({ methods }: Pick<RouteConfig["auth"], "methods">): boolean {
   return methods.some(({ key }) => key === "oidc");
 }
 
-/** Why a placeholder is always empty; "" where it is not, and for those that this is not about. */
+/** Why a placeholder is always empty; "" if it is not, and for those that this is not about. */
 function whyEmpty(name: string, server: Sections["server"], hasAuth: boolean, without: string): string {
   const { geo, tls } = server;
   if (name.startsWith("auth.")) return hasAuth ? "" : without;

@@ -53,7 +53,7 @@ export interface ConfigRequest {
   /** `--routes`, or null for `routes.yaml` beside the configuration. */
   readonly routesPath: string | null;
   readonly cwd: string;
-  /** What is looked at where `cwd` has no configuration; SYSTEM_CONFIG where it is left out. */
+  /** What is examined where `cwd` has no configuration; SYSTEM_CONFIG where it is left out. */
   readonly systemConfig?: string;
   /** For `${NAME}`; `process.env` fits. */
   readonly env: Environment;
@@ -86,7 +86,7 @@ export interface GivenFiles {
   readonly routes: FoundFile | null;
 }
 
-/** Notes what is wrong with routes together. */
+/** Notes the fault in routes together. */
 type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
 
 /** Takes faults and warnings about a key of a route, by the route's place in `config.routes`. */

@@ -12,7 +12,7 @@ import { BodyPool } from "./body-pool.ts";
 
 /** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
 const BODY_NEWCOMER_MS = 1000;
-/** Held bodies that are compared when the slowest one is looked for: those that have been stalled longest. */
+/** Held bodies that are compared when the slowest one is searched for: those that have been stalled longest. */
 const MAX_SLOWEST_LOOKS = 64;
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
@@ -60,7 +60,7 @@ export function returnBudgetOf({ totals, addresses }: BodyBudgetBuffers, worker:
  * together. It counts the bytes of the buffers that bodies really take. When a budget is full, the body that comes slowest is
  * ended (408) and the others go on; when one client address has its share, one of its own is. docs/security.md#resources-of-one-client
  *
- * A body that comes whole in one turn, as nearly all do, is never counted: the last one that was opened is looked at when the
+ * A body that comes whole in one turn, as nearly all do, is never counted: the last one that was opened is examined when the
  * next one is opened, or with the next tick.
  */
 export class BodyBudget implements HoldBudget {
@@ -198,7 +198,7 @@ export class BodyBudget implements HoldBudget {
     for (const holds of [account.holds, this.memory.holds, this.disk.holds]) if (holds.delete(hold)) holds.add(hold);
   }
 
-  /** A body that has just been let go need not be looked at. */
+  /** A body that has just been let go need not be examined. */
   forgetLatest(hold: BodyHold): void {
     if (this.latest === hold) this.latest = null;
   }
@@ -243,7 +243,7 @@ export class BodyBudget implements HoldBudget {
     return slowest === asking && holds.size > 1 ? Fault.BodyEvicted : Fault.BuffersFull;
   }
 
-  /** The slowest of those that have been stalled longest. One that has just begun is spared where it asks itself. */
+  /** The slowest of those that have been stalled longest. One that has just begun is spared if it asks itself. */
   private slowestOf(holds: ReadonlySet<BodyHold>, asking: BodyHold | null): BodyHold | null {
     const { nowMs } = this;
     let slowest: BodyHold | null = null;

@@ -12,7 +12,7 @@ export interface HoldAccount {
   readonly holds: Set<BodyHold>;
 }
 
-/** Milliseconds over which the rate of a held body is judged when the slowest one is looked for. */
+/** Milliseconds over which the rate of a held body is judged when the slowest one is searched for. */
 const BODY_RATE_WINDOW_MS = 10_000;
 
 /** Who holds a body. */
@@ -39,7 +39,7 @@ export interface HoldClient {
 export interface HoldBudget {
   readonly nowMs: number;
   readonly disk: { change(bytes: number): void };
-  /** A body that has just been let go, or is complete, need not be looked at. */
+  /** A body that has just been let go, or is complete, need not be examined. */
   forgetLatest(hold: BodyHold): void;
   /** The account of a body's client; the body counts from here on. */
   enter(hold: BodyHold, address: string): HoldAccount;

@@ -1,6 +1,6 @@
 import type { BodyHold } from "./body-hold.ts";
 
-/** Request bodies in spool files together where no setting says otherwise; less where the disk has less than twice that free. */
+/** Request bodies in spool files together if no setting says otherwise; less where the disk has less than twice that free. */
 export const DEFAULT_SPOOLED_BYTES = 16 * 1024 * 1024 * 1024;
 
 /** Where a pool's counts are: one a worker from `from` on, and the wishes for room after both pools. */

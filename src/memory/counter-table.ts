@@ -58,7 +58,7 @@ export interface CounterBuffers {
 export interface CounterLabels {
   readonly routes: ReadonlyMap<string, number>;
   readonly upstreams: ReadonlyMap<string, number>;
-  /** Left out where there are none. */
+  /** Left out if there are none. */
   readonly streams?: ReadonlyMap<string, number>;
   /** Likewise. */
   readonly listeners?: ReadonlyMap<string, number>;

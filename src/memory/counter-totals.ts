@@ -169,7 +169,7 @@ export class CounterTotals {
     });
   }
 
-  /** Every fault of a kind with its count, also where that is 0. */
+  /** Every fault of a kind with its count, also if that is 0. */
   faults(kind: FaultKind): readonly LabelledCount[] {
     return FAULTS.map((row, fault) => ({ row, fault }))
       .filter(({ row }) => row.kind === kind)

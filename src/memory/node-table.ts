@@ -6,7 +6,7 @@
  *      └────────────── the trial is answered ──────────│─── Trial ◀──── one request takes the trial ──────────┘
  *                                                      └──── │ the trial fails
  *
- * A trial that ends without a verdict (the client went away) goes back to HalfOpen. Where all targets of a route are out,
+ * A trial that ends without a verdict (the client went away) goes back to HalfOpen. If all targets of a route are out,
  * requests go to open ones as well, and the first that is answered closes the breaker whatever its state.
  */
 export const enum BreakerState {
@@ -136,7 +136,7 @@ export class NodeTable {
     return true;
   }
 
-  /** Ends a trial with its verdict. @returns false when the trial had been taken away meanwhile */
+  /** Ends a trial with its verdict. @returns false when the trial had been removed meanwhile */
   endTrial(slot: number, succeeded: boolean): boolean {
     const at = slot * CELLS;
     if (!succeeded) {

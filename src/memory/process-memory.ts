@@ -17,7 +17,7 @@ export function heapBytes(): number {
 
 let lastResidentBytes = 0;
 
-/** Bytes of memory that the process has; what they were last, where there is no descriptor to ask the system with. */
+/** Bytes of memory that the process has; what they were last, if there is no descriptor to ask the system with. */
 export function residentBytes(): number {
   try {
     lastResidentBytes = process.memoryUsage.rss();

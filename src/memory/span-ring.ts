@@ -54,7 +54,7 @@ export const enum SpanNumber {
 export const enum SpanIdKind {
   Trace = 0,
   Own,
-  /** The caller's; zeros where there is none. */
+  /** The caller's; zeros if there is none. */
   Parent,
   /** That of the request to the origin. */
   Client,

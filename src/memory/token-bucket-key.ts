@@ -29,7 +29,7 @@ export class BucketKey {
     let v3 = this.k1 ^ 0x74656462;
     const length = to - from;
     const words = length >> 2;
-    // Words, then what is left of the bytes with the length, then the four rounds of each half of the result.
+    // Words, then the rest of the bytes with the length, then the four rounds of each half of the result.
     for (let step = 0; step <= words + 2; step++) {
       const word = step <= words ? wordAt(bytes, from + step * 4, to, length) : 0;
       if (step <= words) v3 ^= word;

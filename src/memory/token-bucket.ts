@@ -122,7 +122,7 @@ export class TokenBuckets {
     }
   }
 
-  /** The place of a key's bucket, taken now where it has none. */
+  /** The place of a key's bucket, taken now if it has none. */
   private placeOf(set: number, tag: number, tick: number): number {
     for (;;) {
       for (let place = set; place < set + PLACES; place++) {
@@ -243,7 +243,7 @@ const TICK_AT = PLACES * 2;
  * reads its clock once a turn of its event loop, so that the length of a turn counts.
  */
 const MAX_SKEW_MS = 20;
-/** Ticks wrap after eight years; a bucket that is in debt for longer than two is taken for full then. */
+/** Ticks wrap after eight years; a bucket that is in debt for longer than two counts as full then. */
 const TICK_MS = 64;
 const MAX_TICKS = 0x40000000;
 const MAX_UNITS = 0x20000000;

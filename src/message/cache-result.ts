@@ -61,7 +61,7 @@ export const enum CacheNote {
   SetCookie,
   SameRedirect,
   NotFresh,
-  /** There is no room, or it was taken out while it was fetched. */
+  /** There is no room, or it was removed while it was fetched. */
   NoRoom,
 }
 

@@ -68,7 +68,7 @@ export class ClientPeer {
   readonly tls: boolean;
   /** Port that the client connected to. */
   readonly localPort: number;
-  /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
+  /** From its certificate, if the listener asks for one and it has shown one that is trusted; else null. */
   readonly identity: ClientIdentity | null;
 
   /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" if it came by itself. */
@@ -95,7 +95,7 @@ export class ClientPeer {
   opening: { readonly text: string } | null = null;
   /** What its socket tells of both ends; null if there is none to be asked. */
   ends: ConnectionEnds | null = null;
-  /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
+  /** What scripts learn of the ends: encoded parameters of this one, and of both. Made for the first of them. */
   scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
 
   /** The address in its PROXY header, UNKNOWN_CLIENT if that names no client; "" without a header. */
@@ -109,7 +109,7 @@ export class ClientPeer {
   /**
    * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that a
    * response of the gateway's own does not need
-   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" if there was none
+   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT if it names no client; "" if there was none
    * @param secured says the version of TLS; null if there is none, or its handshake is not over
    */
   constructor(
@@ -166,7 +166,7 @@ export class ClientPeer {
   }
 
   /**
-   * The lines that tell an origin who the client is, where no trusted proxy is between, up to the name of the host that
+   * The lines that tell an origin who the client is, if no trusted proxy is between, up to the name of the host that
    * it asked for. Made once a connection.
    */
   makeForwardLines(): Buffer {
@@ -234,5 +234,5 @@ function escaped(text: string): string {
     : encodeURIComponent(text);
 }
 
-/** Where there is no client yet. */
+/** If there is no client yet. */
 export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);

@@ -41,7 +41,7 @@ export class Exchange {
   client!: ClientPeer;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
   fromTrustedProxy!: boolean;
-  /** The client that a trusted proxy told of, UNKNOWN_CLIENT where it told of none readably; "" if there is none. */
+  /** The client that a trusted proxy told of, UNKNOWN_CLIENT if it told of none readably; "" if there is none. */
   forwardedIp!: string;
   route!: Route | null;
   /** The way down: chosen when it begins. */
@@ -63,13 +63,13 @@ export class Exchange {
   canonicalPath!: string;
   /** What the groups of the route's expression have matched, from 1 on; null if there are none. */
   captures!: readonly (string | undefined)[] | null;
-  /** Who the client has shown to be (`auth`); null where it was not asked. */
+  /** Who the client has shown to be (`auth`); null if it was not asked. */
   identity!: AuthIdentity | null;
   /** See `agentName`; null before the first question. */
   private agent!: string | null;
   /** The script that a FastCGI origin is to run; null if there is none. */
   script!: ScriptCall | null;
-  /** The trace that the request belongs to; null where it is neither recorded nor told of. */
+  /** The trace that the request belongs to; null if it is neither recorded nor told of. */
   trace!: RequestTrace | null;
   /** Largest request body for this request in bytes; 0 means no limit. */
   maxBodyBytes!: number;
@@ -79,16 +79,16 @@ export class Exchange {
   sentBytes!: number;
   /** Whether the whole request body has been read. */
   bodyDone!: boolean;
-  /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 where none does. */
+  /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 if none does. */
   wholeBodyBytes!: number;
   wafScore!: number;
   /** How many requests the exchange has served: tells one that waited for something whether it is still its own. */
   uses = 0;
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" if there is none. */
   detail!: string;
-  /** What must be stopped when the exchange is over: its time limit; null where it has none. */
+  /** What must be stopped when the exchange is over: its time limit; null if it has none. */
   deadline!: Held | null;
-  /** The body as it is kept for a second attempt; null where it is not. */
+  /** The body as it is kept for a second attempt; null if it is not. */
   replay!: RepeatableBody | null;
   /** What must be given back when the exchange is over; null when there is nothing. */
   held!: Held | null;
@@ -96,7 +96,7 @@ export class Exchange {
   cacheResult!: CacheResult;
   /** Whether the response goes into the cache, and why not. */
   cacheNote!: CacheNote;
-  /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
+  /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null if it holds nothing. */
   cacheUse!: Held | null;
   /** The slots of `concurrency` that it has; null without any. */
   admission!: Held | null;
@@ -133,7 +133,7 @@ export class Exchange {
     return this.client.listener.name;
   }
 
-  /** The client's country, two capital letters; "" where it is not known. docs/guards.md#countries-and-networks */
+  /** The client's country, two capital letters; "" if it is not known. docs/guards.md#countries-and-networks */
   get country(): string {
     return this.pipeline.places.countryOf(this.clientIp);
   }
@@ -144,7 +144,7 @@ export class Exchange {
     return this.agent;
   }
 
-  /** The number of the autonomous system that the client is in; 0 where it is not known. */
+  /** The number of the autonomous system that the client is in; 0 if it is not known. */
   get asn(): number {
     return this.pipeline.places.asnOf(this.clientIp);
   }
@@ -223,7 +223,7 @@ export class Exchange {
  */
 export class Attempt {
   upstreamLabel!: string;
-  /** Milliseconds from the request's head to the response's; -1 where there was none. */
+  /** Milliseconds from the request's head to the response's; -1 if there was none. */
   upstreamMs!: number;
   /** The SPIFFE id of the server that has responded, where a sidecar asked it; "" for none. */
   serverId!: string;
@@ -241,7 +241,7 @@ export class Attempt {
   triedTargets!: number;
   /** Bits of the nodes whose breakers this exchange has counted as a failure: it counts once however often it is tried. */
   blamedNodes!: number;
-  /** When the attempt began that has had no response yet, in milliseconds of `performance.now()`; -1 where there is none. */
+  /** When the attempt began that has had no response yet, in milliseconds of `performance.now()`; -1 if there is none. */
   attemptedMs!: number;
   /** Whether the attempt is the one trial of a half-open circuit breaker. */
   isTrial!: boolean;
@@ -382,7 +382,7 @@ export interface ResponseSink {
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
   /**
    * Sends bytes of an open file as they are there.
-   * @returns how many have left. Where they are fewer than asked for, bytes that are given to `body` say why, and ask for `onWritable`.
+   * @returns how many have left. If they are fewer than asked for, bytes that are given to `body` say why, and ask for `onWritable`.
    * -1 if all of them are to be given to `body`, since a sink changes or keeps bodies, or writes them over TLS
    */
   file?(ex: Exchange, fd: number, from: number, to: number): number;
@@ -513,7 +513,7 @@ export type RouteInit = RouteInitOf<Handler>;
 /** A look at the response on its way up. */
 export interface ResponseTap {
   readonly name: string;
-  /** Before the head in `ex.response` is written: fields may still be taken out, and added (`ex.response.addExtra`). */
+  /** Before the head in `ex.response` is written: fields may still be removed, and added (`ex.response.addExtra`). */
   onHead(ex: Exchange): void;
   /** Before the head of a response by which the connection leaves HTTP is written. */
   onUpgrade?(ex: Exchange): void;
@@ -543,7 +543,7 @@ export interface RefusalPages {
 
 /** Gives requests the ids by which the log names them. */
 export interface RequestNamer {
-  /** The id of a request, which gets one where it has none yet: a valid one of the client's, or a new one. */
+  /** The id of a request, which gets one if it has none yet: a valid one of the client's, or a new one. */
   idOf(ex: Exchange): string;
 }
 
@@ -580,8 +580,8 @@ export class Pipeline {
    * @param headTaps called by the sink when a response's head is about to be written, prebuilt or not
    * @param endTaps called when the exchange is over
    * @param trailerGate asked by the protocol engines before trailers follow a head
-   * @param names gives ids to requests; null where they have none
-   * @param pages what browsers get in place of a refusal; null where all clients are programs
+   * @param names gives ids to requests; null if they have none
+   * @param pages what browsers get in place of a refusal; null if all clients are programs
    */
   constructor(
     phases: readonly Phase[],
@@ -601,7 +601,7 @@ export class Pipeline {
     this.pages = pages;
   }
 
-  /** The id of a request, which gets one where it has none yet; "" where requests have none. */
+  /** The id of a request, which gets one if it has none yet; "" where requests have none. */
   nameOf(ex: Exchange): string {
     return this.names === null ? "" : this.names.idOf(ex);
   }
@@ -682,7 +682,7 @@ function named(response: PrebuiltResponse, id: string): PrebuiltResponse {
   return response.with([...response.fields, ["X-Request-Id", id]]);
 }
 
-/** An empty pipeline, where there are no requests. */
+/** An empty pipeline, if there are no requests. */
 export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
 
 /** Whether a response may still be given. */

@@ -22,7 +22,7 @@ export interface GrpcRequest {
   readonly metadata: GrpcMetadata;
   /** Not framed yet; null for a stream, whose messages are given to `send`. */
   readonly message: Uint8Array | null;
-  /** What is left of the deadline, in milliseconds. */
+  /** The rest of the deadline, in milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -38,7 +38,7 @@ export class HeaderIdSet {
 export class HeaderBlock {
   bytes: Uint8Array = EMPTY_BYTES;
   count = 0;
-  /** Bytes of all fields as lines at most: a field that was taken out may still count. */
+  /** Bytes of all fields as lines at most: a field that was removed may still count. */
   lineBytes = 0;
   /** Which ids stand in the block, one bit each: most questions for a field are answered with no. */
   private present0 = 0;
@@ -146,7 +146,7 @@ export class HeaderBlock {
   }
 
   /**
-   * Gives the first field with this id another value, and takes the others with it out; where there is none, nothing is done.
+   * Gives the first field with this id another value, and takes the others with it out; if there is none, nothing is done.
    * @param value holds no CR, LF or NUL and only characters below 0x100
    */
   setValueOf(id: HeaderId, value: string): void {

@@ -32,7 +32,7 @@ export class PhaseWait implements BodyFlow, ResponseSource {
     this.ex.source = this.clientSource;
   }
 
-  /** The request goes on down; then its body comes, where no later phase holds it back. */
+  /** The request goes on down; then its body comes, if no later phase holds it back. */
   goOn(): void {
     const { ex } = this;
     const { uses } = ex;

@@ -63,7 +63,7 @@ export class PrebuiltResponse {
   }
 
   /**
-   * Puts the date into the image, where it is not there yet.
+   * Puts the date into the image, if it is not there yet.
    * @param second counts the seconds, so that it is done once in each
    */
   date(date: Uint8Array, second: number): void {

@@ -37,7 +37,7 @@ const ANY_TARGET = 0xff;
 export interface Sender {
   /** The client's address, without a port. */
   readonly clientIp: string;
-  /** The country that it is in, two capital letters; "" where that is not known. */
+  /** The country that it is in, two capital letters; "" if that is not known. */
   readonly country: string;
   /** The agent that has signed the request; "" without one. */
   readonly agentName: string;
@@ -72,7 +72,7 @@ let lastDraw = Math.random();
  * same form, so that everything above is one code path.
  */
 export class RequestHead {
-  /** Whom the routes ask that choose by the client: the exchange, where the head is that of one. */
+  /** Whom the routes ask that choose by the client: the exchange, if the head is that of one. */
   readonly sender: Sender;
   bytes: Uint8Array = EMPTY_BYTES;
   readonly headers: HeaderBlock = new HeaderBlock();
@@ -162,7 +162,7 @@ export class RequestHead {
     return this.headers.valueOf(HeaderId.Host);
   }
 
-  /** Index of the Host field, or -1. It is looked for each time, since it moves when fields before it go. */
+  /** Index of the Host field, or -1. It is searched for each time, since it moves when fields before it go. */
   get hostIndex(): number {
     return this.headers.find(HeaderId.Host);
   }
@@ -263,7 +263,7 @@ export class ResponseHead {
   readonly headers: HeaderBlock = new HeaderBlock();
   /** How the length of the body is known: Length, Chunked (unknown in advance), None (no body follows). */
   framing: Framing = Framing.None;
-  /** Body length in bytes where framing is Length. Kept for HEAD and 304, where no body follows. */
+  /** Body length in bytes where framing is Length. Kept for HEAD and 304, if no body follows. */
   contentLength = 0;
   /** Whether a Content-Length is written although no body follows (HEAD, 304 of an upstream that sent one). */
   lengthWithoutBody = false;
@@ -274,7 +274,7 @@ export class ResponseHead {
   /** The line `X-Request-Id: …` of a forwarded exchange, as bytes up to `requestIdEnd`; it goes both ways. */
   readonly requestIdLine: Buffer = newRequestIdLine();
   requestIdEnd = 0;
-  /** Up to here it goes to the client: the same, or 0 where the route keeps it from its responses. */
+  /** Up to here it goes to the client: the same, or 0 if the route keeps it from its responses. */
   shownIdEnd = 0;
   /** Trailer fields that follow a body of unknown length; null if there are none. */
   trailers: HeaderBlock | null = null;
@@ -299,7 +299,7 @@ export class ResponseHead {
     return false;
   }
 
-  /** The phrase that an origin has given a status, one character a byte; "" where that has its own. */
+  /** The phrase that an origin has given a status, one character a byte; "" if that has its own. */
   reasonFor(status: number): string {
     return this.originReason !== "" && this.reasonStatus === status ? this.originReason : "";
   }
@@ -310,7 +310,7 @@ export class ResponseHead {
     this.reasonStatus = status;
   }
 
-  /** The request id, as text; "" where none has been assigned. */
+  /** The request id, as text; "" if none has been assigned. */
   requestId(): string {
     return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
   }

@@ -4,7 +4,7 @@ import type { RequestHead } from "./request-head.ts";
 
 /**
  * The host that a request is for, as route hosts are written: lower case, without port and without the final dot; of all
- * spellings of an IPv6 address one. "" if there is none, or where it is longer than a name can be (RFC 1035 §2.3.4), so
+ * spellings of an IPv6 address one. "" if there is none, or if it is longer than a name can be (RFC 1035 §2.3.4), so
  * that looking it up stays cheap.
  */
 export function requestHost(head: RequestHead): string {

@@ -10,7 +10,7 @@ export class RequestTrace {
   hasParent = false;
   /** Those of `traceparent`. */
   flags = 0;
-  /** Whether origins are told of it. */
+  /** Whether origins learn of it. */
   propagates = false;
   /** Whether its spans are recorded. */
   sampled = false;

@@ -17,7 +17,7 @@ export interface RouteKind {
   readonly isBuiltIn: boolean;
   /** Whether the handler takes the request's body, so that the firewall inspects it; from all others it is drained. */
   readonly takesBody: boolean;
-  /** Whether a chunked body is held until it is whole (`inbound_chunked_mode: normalize`) before the handler sees it. */
+  /** Whether a chunked body waits until it is whole (`inbound_chunked_mode: normalize`) before the handler sees it. */
   readonly normalizesBody: boolean;
   /** Whether bodies are JSON, whatever their declared type. */
   readonly readsJson: boolean;
@@ -37,7 +37,7 @@ export interface RouteKind {
   readonly holdsOnEveryHost: boolean;
 }
 
-/** A handler that answers by itself, and takes no body: what a kind of route is where it does not say otherwise. */
+/** A handler that answers by itself, and takes no body: what a kind of route is if it does not say otherwise. */
 const PLAIN: RouteKind = {
   name: "plain",
   isBuiltIn: false,
@@ -128,13 +128,13 @@ export interface RouteInitOf<Handler> {
   /** The prefix ("/node", "/"), or the whole path of an exact route. */
   readonly path: string;
   readonly exact: boolean;
-  /** The shape of the path where it has variable parts; `exact` is true then. */
+  /** The shape of the path if it has variable parts; `exact` is true then. */
   readonly pattern?: PathPattern;
   /** Allowed methods; empty means all (CONNECT and TRACE never). HEAD is allowed wherever GET is. */
   readonly methods: readonly string[];
   /** Host patterns, lower case ("a.test", "*.a.test"); empty means any. */
   readonly hosts: readonly string[];
-  /** What else a request must have, the expression among it; absent where nothing. */
+  /** What else a request must have, the expression among it; absent if nothing. */
   readonly match?: RouteMatcher;
   /** Whether the route has just the paths that `match` knows, as if each were an exact route. */
   readonly isListed?: boolean;

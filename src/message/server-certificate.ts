@@ -35,7 +35,7 @@ export interface CertificateSet {
 export interface CertificateSink {
   /** Adds a certificate after those from files, or replaces the one with its id. */
   put(certificate: ServerCertificate): void;
-  /** Takes a certificate away; nothing happens where there is none of this id. */
+  /** Takes a certificate away; nothing happens if there is none of this id. */
   remove(id: string): void;
   /** Likewise, for handshakes with `acme-tls/1`. */
   putChallenge(certificate: ServerCertificate): void;

@@ -13,7 +13,7 @@ export interface TargetChoice {
   /** Puts the exchange on its way to a target, even one that is out. @returns null if there is none */
   choose(ex: Exchange): Target | null;
   /**
-   * The same for a further attempt: another target than those that have failed this exchange, where there is one.
+   * The same for a further attempt: another target than those that have failed this exchange, if there is one.
    * @param onlyAnother whether none is better than one that has failed already
    */
   chooseAgain(ex: Exchange, onlyAnother: boolean): Target | null;

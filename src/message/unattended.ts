@@ -34,7 +34,7 @@ export class UnattendedSink implements ResponseSink {
   readonly returnsBytes = true;
   private readonly done: (fault: Fault) => void;
 
-  /** @param done is told once, when the exchange is over: why it failed, or Fault.None */
+  /** @param done learns once, when the exchange is over: why it failed, or Fault.None */
   constructor(done: (fault: Fault) => void) {
     this.done = done;
   }

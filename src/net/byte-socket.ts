@@ -12,7 +12,7 @@ export interface ByteSocket {
   terminate(): unknown;
   pause(): unknown;
   resume(): unknown;
-  /** Undefined where the peer was gone before the connection was accepted. */
+  /** Undefined if the peer was gone before the connection was accepted. */
   readonly remoteAddress: string | undefined;
   readonly localPort: number;
   /** Of the other end; undefined if a test has none. */

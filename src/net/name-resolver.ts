@@ -70,7 +70,7 @@ interface Entry {
   isAsking: boolean;
   /** Whether it will be asked in a moment. */
   isDue: boolean;
-  /** Whether it is looked at once its time to live is over. */
+  /** Whether it is examined once its time to live is over. */
   isWatched: boolean;
   toldMs: number;
   /** Where the next connection begins among the addresses. */
@@ -208,7 +208,7 @@ export class NameResolver {
 
   /**
    * Finds out whether an address has a name below one of the domains which leads back to it. Nothing of it is kept here.
-   * @param listener called once, later: after PATIENCE_MS with `ETIMEOUT` where nothing has come
+   * @param listener called once, later: after PATIENCE_MS with `ETIMEOUT` if nothing has come
    */
   confirm(
     address: string,
@@ -425,7 +425,7 @@ const MAX_AVOID_MS = 300_000;
 const STALE_MS = 60_000;
 /** A name is kept fresh for so long after its last connection. */
 const IN_USE_MS = 600_000;
-/** How often threads are told of addresses that have not changed. */
+/** How often threads learn of addresses that have not changed. */
 const PUBLISH_MS = 30_000;
 const TELL_MS = 60_000;
 const MAX_NAMES = 4096;

@@ -2,16 +2,16 @@ import { lookup, Resolver } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
 import { ipVersion, parseAddress, reverseName } from "../core/ip-address.ts";
 
-/** Names of one address that are looked at. */
+/** Names of one address that are examined. */
 const MAX_REVERSE_NAMES = 4;
 
 /** What asking for a name has given. */
 export interface NameRecords {
-  /** IPv4 and IPv6 addresses in turn; empty where the name has none. */
+  /** IPv4 and IPv6 addresses in turn; empty if the name has none. */
   readonly addresses: readonly string[];
   /** For how long they may be used, in milliseconds. */
   readonly ttlMs: number;
-  /** "" where a response came, also one that the name does not exist; else why there was none, such as ETIMEOUT. */
+  /** "" if a response came, also one that the name does not exist; else why there was none, such as ETIMEOUT. */
   readonly failure: string;
 }
 
@@ -227,9 +227,9 @@ class WatchedFile<T> {
 const NO_RECORDS: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "ENONAME"]);
 const QUERY_TIMEOUT_MS = 500;
 const QUERY_TRIES = 2;
-/** Without a time to live, and for files, which are looked at each time. */
+/** Without a time to live, and for files, which are examined each time. */
 const FILE_TTL_MS = 1000;
-/** A response is used for a second even where it says 0, so that a burst of connections asks once. */
+/** A response is used for a second even if it says 0, so that a burst of connections asks once. */
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 300_000;
 /** Addresses of one name that are kept. */

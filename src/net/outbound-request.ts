@@ -34,7 +34,7 @@ export interface OutboundResponse {
 
 /**
  * Asks another service: for keys, settings, approvals, documents. It follows no redirect, refuses compressed bodies, since a few bytes that
- * become gigabytes would be inflated before their number is looked at, and verifies certificates whatever the environment says. Nothing else
+ * become gigabytes would be inflated before their number is examined, and verifies certificates whatever the environment says. Nothing else
  * in the gateway calls `fetch`. docs/security.md#environment
  * @throws why there is no response, fit for one log line; a RangeError if there is one that is not taken
  */

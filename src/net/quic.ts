@@ -139,7 +139,7 @@ export function resetStream(stream: QuicStream, code: H3Error): void {
 
 /**
  * Closes a connection when its streams are over. GOAWAY tells the client at once which of its requests are not answered any more; it
- * may send those again (RFC 9114 §5.2). The runtime sends none where no stream is open, and the client would lose a request that is on
+ * may send those again (RFC 9114 §5.2). The runtime sends none if no stream is open, and the client would lose a request that is on
  * its way: such a connection gets a stream whose type clients ignore (RFC 9114 §6.2.3) first. A client that allows none, or that takes
  * longer than H3_STREAM_WAIT_MS to, gets no GOAWAY.
  * @param isIdle whether no stream is open

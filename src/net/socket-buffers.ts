@@ -5,9 +5,9 @@ import { sendFile, sendMore } from "./system-socket.ts";
 
 /** Bytes of one output slab: response heads and small bodies leave in one write from it. */
 export const SLAB_BYTES = 16384;
-/** Bytes that may wait in one worker for peers that do not read, where no configuration says otherwise. */
+/** Bytes that may wait in one worker for peers that do not read, if no configuration says otherwise. */
 const DEFAULT_UNSENT_BYTES = 64 * 1024 * 1024;
-/** What is left of a larger chunk up to this is copied where it must wait, so that the chunk can go. */
+/** The rest of a larger chunk up to this is copied if it must wait, so that the chunk can go. */
 const KEPT_COPY_BYTES = 32768;
 /** Free output slabs a worker keeps. */
 export const MAX_FREE_SLABS = 256;
@@ -194,7 +194,7 @@ export class SocketWriter implements UnsentOwner {
 
   /**
    * Sends bytes of an open file behind what is gathered, which leaves with the first of them. Not for TLS.
-   * @returns how many have left. Where they are fewer than asked for, bytes that are given to `write` find out why, and have the
+   * @returns how many have left. If they are fewer than asked for, bytes that are given to `write` find out why, and have the
    * runtime say when the socket takes more
    */
   sendFile(file: number, at: number, length: number): number {
@@ -310,11 +310,11 @@ export class SocketWriter implements UnsentOwner {
 }
 
 const MIN_CAPACITY = 1024;
-/** How many times larger than what is left of it a chunk must be, so that a copy is worth its while. */
+/** How many times larger than the rest of it a chunk must be, so that a copy is worth its while. */
 const COMPACT_SHARE = 2;
 
 /**
- * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only where a
+ * Received bytes that have not been consumed. Usually one chunk as the socket gave it, used in place; only if a
  * message was cut does it become a buffer of its own that grows. Consumed bytes are never written over, so that
  * consumers may keep references to them; only `giveBack` takes them away.
  */
@@ -335,7 +335,7 @@ export class InputBuffer {
     return this.from === this.to ? 0 : this.bytes.buffer.byteLength;
   }
 
-  /** The bytes will wait: what is left of a much larger chunk moves out of it, so that the chunk can go. */
+  /** The bytes will wait: the rest of a much larger chunk moves out of it, so that the chunk can go. */
   compact(): void {
     if (this.from === this.to || this.keptBytes < COMPACT_SHARE * this.length) return;
     const smaller = Buffer.allocUnsafeSlow(this.length);
@@ -385,7 +385,7 @@ export class InputBuffer {
   }
 
   /**
-   * Gives the memory of a chunk back at once, where it is no longer needed. Left to the garbage collector, a stream of large
+   * Gives the memory of a chunk back at once, if it is no longer needed. Left to the garbage collector, a stream of large
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
    * @param chunk what was appended last, as a socket gave it
    * @param head what is read where it is, in this chunk or in another; it moves out of a large one, if it can

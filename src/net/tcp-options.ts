@@ -14,7 +14,7 @@ export function acknowledge(fd: number): void {
  * Keeps back the last segment of what is written from now on, so that it leaves together with the FIN: one packet less for
  * both ends. To be followed by `shutdown`; what was kept back leaves after 200 ms at the latest. tcp(7), TCP_CORK.
  * @param fd the socket's descriptor; -1 if it is closed
- * @returns false where nothing was changed, and the FIN goes out on its own
+ * @returns false if nothing was changed, and the FIN goes out on its own
  */
 export function holdLastSegment(fd: number): boolean {
   return switchOn(fd, TCP_CORK);

@@ -1,4 +1,4 @@
-// Which of the gateway's threads runs first where there are fewer processors than threads with work. docs/functions.md#what-it-costs
+// Which of the gateway's threads runs first if there are fewer processors than threads with work. docs/functions.md#what-it-costs
 import { dlopen, FFIType } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
@@ -41,7 +41,7 @@ export function askForTimeSlice(sliceUs: number): boolean {
 
 /**
  * Lowers the priority of a thread below that of the main one, for good. sched(7): the nice value is a thread's on Linux, and the process's
- * elsewhere, where nothing changes.
+ * elsewhere, if nothing changes.
  * @param tid as the kernel numbers threads
  * @param by how much higher its nice value is to be, 1 to 19
  */

@@ -28,7 +28,7 @@ export function quiet(thread: globalThis.Worker): void {
 /** A thread that is to end. */
 interface Ending {
   readonly worker: globalThis.Worker;
-  /** As the kernel numbers threads; 0 or less where it is not known. */
+  /** As the kernel numbers threads; 0 or less if it is not known. */
   readonly tid: number;
 }
 

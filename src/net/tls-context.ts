@@ -13,7 +13,7 @@ interface TlsContextInit {
   readonly minVersion: "1.2" | "1.3";
   /** PEM certificates that client certificates must lead to; "" means those of the system; null asks for none. */
   readonly clientAuthorities: string | null;
-  /** PEM lists of revoked certificates, one a text. Where there is one, an authority without a list is not trusted. */
+  /** PEM lists of revoked certificates, one a text. If there is one, an authority without a list is not trusted. */
   readonly revocations?: readonly string[];
   /** Suites of TLS 1.2 and curves, the preferred ones first; none for the usual ones. */
   readonly ciphers?: readonly string[];

@@ -37,7 +37,7 @@ export async function listenUdp(hostname: string, port: number, onDatagram: OnDa
 
 /**
  * A socket that sends to one address, and gets datagrams of that alone.
- * @param onRefused is told that no one listens there
+ * @param onRefused learns that no one listens there
  * @throws when there is none to be had
  */
 export async function connectUdp(

@@ -127,5 +127,5 @@ function upstreamSite(origin: UpstreamRouteConfig, site: RouteTypePorts): Upstre
   return { handler: upstreamHandler(origin, site), pipeline, idle: IDLE_PORTS };
 }
 
-/** In the place of a function, where a request is explained. */
+/** In the place of a function, if a request is explained. */
 const UNASKED: Handler = { name: "function", handle: () => Verdict.Done };

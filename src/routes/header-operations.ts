@@ -37,7 +37,7 @@ interface HeaderOperation<R extends readonly unknown[]> {
   readonly doc: string;
   /** The same for `/internal/api/routes`. */
   explain(edits: R): unknown;
-  /** Names of the fields that are taken out, in any case. */
+  /** Names of the fields that are removed, in any case. */
   gone?(edits: R): readonly string[];
   /** Fields that are added. */
   added?(edits: R): readonly HeaderValue[];

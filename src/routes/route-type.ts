@@ -24,7 +24,7 @@ import type { NodeOwner, UpstreamRouteConfig } from "./upstream/upstream-config.
  * route has. `RouteSyntax` has the part for the files.
  */
 export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<C> {
-  /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] where there are none. */
+  /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] if there are none. */
   explain(route: C, statusOf: TargetStatus): object;
   /** Where it leads, in a few words, for the summary of a start; left out where the type says all. */
   leadsTo?(route: C): string;
@@ -34,7 +34,7 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
   build(route: C, site: RouteTypePorts): Handler;
   /**
    * Makes what takes its place where a request is explained (docs/explain.md), for a type whose handler opens files: all that is decided
-   * before that is decided likewise, then `look` is told of the file, an absolute path. Without it, `build` is asked.
+   * before that is decided likewise, then `look` learns of the file, an absolute path. Without it, `build` is asked.
    */
   rehearse?(route: C, look: (file: string) => void, site: RouteTypePorts): Handler;
 }
@@ -87,9 +87,9 @@ export interface RouteTypePorts {
   readonly config: Sections & { readonly routes: readonly object[] };
   readonly files: FilePorts;
   readonly forward: ForwardHandlerPorts;
-  /** Loads what asks functions; null where a request is explained, and they are not asked. */
+  /** Loads what asks functions; null if a request is explained, and they are not asked. */
   readonly functions: (() => FunctionRoutePorts) | null;
-  /** What mirrors are made with; null where nothing is mirrored. */
+  /** What mirrors are made with; null if nothing is mirrored. */
   readonly mirrors: MirrorRoutePorts | null;
   /** Counters and limits of language models. */
   readonly ai: {

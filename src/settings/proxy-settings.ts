@@ -213,7 +213,7 @@ function listenText(host: string, port: number): string {
   return port < 0 ? "" : hostAndPort(host, port);
 }
 
-/** An address of a name server. In brackets an IPv6 address may have a port, and the resolver wants them where it has one. */
+/** An address of a name server. In brackets an IPv6 address may have a port, and the resolver wants them if it has one. */
 function nameServer(): Kind<string> {
   const address = textLike(NAME_SERVER, "an address with or without a port such as 10.0.0.2 or [::1]:5353");
   return resolved(address, (server) => server.replace(/^\[([^\]]+)\]$/, "$1"));

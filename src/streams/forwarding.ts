@@ -77,7 +77,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     this.lookedMs = this.beganMs;
   }
 
-  /** Asked for where it is needed: it costs a system call, and a socket that is closed has none. */
+  /** Asked for if it is needed: it costs a system call, and a socket that is closed has none. */
   get clientIp(): string {
     return this.peer.address;
   }

@@ -45,6 +45,6 @@ export interface StreamRoute {
   readonly bans: { isBanned(address: string): boolean } | null;
   /** Whether clients at this address may come in. */
   admits(address: string): boolean;
-  /** A connection is over, or was refused. Null where that is not logged. */
+  /** A connection is over, or was refused. Null if that is not logged. */
   readonly log: ((record: StreamRecord) => void) | null;
 }

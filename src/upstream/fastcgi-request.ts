@@ -61,7 +61,7 @@ export function writeScriptRequest(
 }
 
 /**
- * Writes what a script is told of a request, whatever protocol it is told in. What goes to an origin is decided in one place, whatever
+ * Writes what a script learns of a request, whatever protocol it is told in. What goes to an origin is decided in one place, whatever
  * it speaks, so that fields are those of a head of HTTP/1.1. docs/php.md#what-scripts-see
  * @param head the head as HTTP/1.1, up to `headEnd`
  * @returns the offset after it

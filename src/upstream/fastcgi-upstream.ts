@@ -145,7 +145,7 @@ class FastCgiConnection extends PooledConnection {
     super.onClose(reason);
   }
 
-  /** The application is told that its request is given up; one that does not ask goes on, as behind every gateway. */
+  /** The application learns that its request is given up; one that does not ask goes on, as behind every gateway. */
   protected override shut(abruptly: boolean): void {
     const { writer } = this.link;
     const isTold = abruptly && this.isAsked && !this.isOver && writer !== null && !writer.blocked;

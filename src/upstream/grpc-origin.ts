@@ -107,11 +107,11 @@ class OriginCall implements GrpcCall, UpstreamCaller, ResponseSink, BodyFlow, Un
   /** Whether the stream has asked for the request's body, and whether it takes more of it now. */
   private isOpen = false;
   private takesFrames = false;
-  /** Whether the last message of a stream has been given, and whether the upstream has been told of the end. */
+  /** Whether the last message of a stream has been given, and whether the upstream has learned of the end. */
   private isComplete = false;
   private isEndTold = false;
   private readonly reader: MessageReader = new MessageReader(MAX_GRPC_MESSAGE_BYTES);
-  /** Null where no message is compressed. */
+  /** Null if no message is compressed. */
   private unpacker: MessageUnpacker | null = null;
   /** What the response's head says of the status; null if it says nothing. */
   private status: GrpcStatus | null = null;
@@ -382,7 +382,7 @@ function linesOf(request: GrpcRequest, { basePath, authority }: GrpcOriginSettin
   return `${head}\r\n`;
 }
 
-/** Where no grpc-status has come, the HTTP status counts. docs/transcoder.md#errors */
+/** If no grpc-status has come, the HTTP status counts. docs/transcoder.md#errors */
 function statusOfHttp(status: number): GrpcStatus {
   return status === 200
     ? { code: GrpcCode.Unknown, message: "the upstream gave no status", details: null }

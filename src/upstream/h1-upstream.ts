@@ -80,7 +80,7 @@ export class H1UpstreamConnection implements BodySink, ResponseSource, TimerOwne
   private startedMs = 0;
   private pumping = false;
 
-  /** @param parser reads the heads of responses, where that is not as the pool's settings say */
+  /** @param parser reads the heads of responses, if that is not as the pool's settings say */
   constructor(pool: OriginPool, parser: ResponseParser | null = null) {
     this.pool = pool;
     const { maxResponseFields, isLenient } = pool.settings;
@@ -239,7 +239,7 @@ export class H1UpstreamConnection implements BodySink, ResponseSource, TimerOwne
     this.beginHead(ex);
     this.startedMs = this.pool.context.turn.nowMs;
     if (!ex.request.hasBody()) return this.endRequest();
-    // While the body comes, the client's own timeouts run, and ours only where the origin does not take it.
+    // While the body comes, the client's own timeouts run, and ours only if the origin does not take it.
     if (this.asks) this.link.arm(CONSENT_MS);
     else this.letBodyCome(ex);
   }

@@ -161,7 +161,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     return "";
   }
 
-  /** No connection could be made: where there is no other, what waits will not get one. */
+  /** No connection could be made: if there is no other, what waits will not get one. */
   onConnectFailed({ fault, detail }: ConnectFailure): void {
     if (this.open.length > 0) {
       this.sharesUntilMs = this.context.turn.nowMs + H2_ORIGIN_SHARE_MS;
@@ -188,7 +188,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     for (const stream of this.waiting) {
       const connection = this.connectionFor(stream.leastSerial, stream.expectedBytes);
       if (connection === null) {
-        // One that needs a new connection does not hold up the others; many of them are looked at next time.
+        // One that needs a new connection does not hold up the others; many of them are examined next time.
         const isAny = stream.leastSerial === 0 && stream.expectedBytes < 0;
         if (isAny || ++misses > MAX_MISSES) break;
         continue;
@@ -218,7 +218,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
 
   /**
    * A connection with room, and with a window for a body; null if one is to be waited for.
-   * @param leastSerial of the first that will do; where no more can be made, each will
+   * @param leastSerial of the first that will do; if no more can be made, each will
    * @param bodyBytes what the request's body may have; -1 if there is none
    */
   private connectionFor(leastSerial: number, bodyBytes: number): H2UpstreamConnection | null {

@@ -186,7 +186,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     if (this.stage === Stage.Open && this.pool.mayMoveOn()) this.retire();
   }
 
-  /** The origin closes the connection. @param code NoError where nothing is wrong with it */
+  /** The origin closes the connection. @param code NoError if nothing is wrong with it */
   onGoAway(code: ErrorCode): void {
     if (code !== ErrorCode.NoError) this.hasErrorGoAway = true;
     if (code !== ErrorCode.NoError || !this.streams.isUsed) this.pool.noteTurnedAway();

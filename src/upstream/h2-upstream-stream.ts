@@ -110,7 +110,7 @@ export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
   private caller!: UpstreamCaller;
   /** Whether it waits for a connection to be made, rather than for room on one. */
   awaitsConnection = false;
-  /** When the time for the response is over, where it has begun to run before the request went out; else 0. */
+  /** When the time for the response is over, if it has begun to run before the request went out; else 0. */
   private dueMs = 0;
   private stage: Stage = Stage.Over;
   private holdsBody = false;
@@ -119,7 +119,7 @@ export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
   private bodyTaken = false;
   /** Bytes that the request's body may have, as far as is known; -1 if there is none. */
   expectedBytes = -1;
-  /** What has been pledged for it on the connection; -1 where nothing is, before it and after it. */
+  /** What has been pledged for it on the connection; -1 if nothing is, before it and after it. */
   private pledged = -1;
   /** The request's body is complete, but for what waits. */
   private endsBody = false;
@@ -480,7 +480,7 @@ export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
     this.fail(Fault.UpstreamTimeout, detail, true);
   }
 
-  /** The time is over, and where nothing at all has come since the request began, the next exchange must not wait here. */
+  /** The time is over, and if nothing at all has come since the request began, the next exchange must not wait here. */
   private leaveSilent(): void {
     const { connection, startedMs } = this;
     if (connection !== null && connection.heardMs < startedMs) connection.retire();
@@ -510,7 +510,7 @@ export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
     }
   }
 
-  /** The origin has not looked at the request: what is gone of its body can be sent once more, where it is still there. */
+  /** The origin has not looked at the request: what is gone of its body can be sent once more, if it is still there. */
   private giveBack(ex: Exchange): void {
     const { start, out } = this;
     if (!start.isWhole || this.isSending || ex.state === ExchangeState.Finished) return;

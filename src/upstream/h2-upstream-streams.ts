@@ -42,7 +42,7 @@ export interface StreamsConnection extends StreamConnection {
   settle(): void;
   /** The origin has said what it takes. */
   onSettings(): void;
-  /** The origin closes the connection. @param code NoError where nothing is wrong with it */
+  /** The origin closes the connection. @param code NoError if nothing is wrong with it */
   onGoAway(code: ErrorCode): void;
   /** The session is over by the origin's fault. */
   onSessionFault(code: ErrorCode): void;
@@ -287,7 +287,7 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
     connection.onSettings();
   }
 
-  /** RFC 9113 §6.8: streams beyond the last one have not been looked at, and may go elsewhere. */
+  /** RFC 9113 §6.8: streams beyond the last one have not been examined, and may go elsewhere. */
   onGoAway(lastStreamId: number, code: ErrorCode): void {
     this.connection.onGoAway(code);
     this.endsInOrder = code === ErrorCode.NoError && lastStreamId > 0;

@@ -86,7 +86,7 @@ type ProbeSocket = Certified & { write(bytes: Uint8Array): number; terminate(): 
 
 class HttpProbe {
   private readonly origin: ProbeOrigin;
-  /** Null where a connection is enough. */
+  /** Null if a connection is enough. */
   private readonly dialog: ProbeDialog | null;
   private readonly resolve: (outcome: ProbeOutcome) => void;
   private readonly startedMs = performance.now();

@@ -60,7 +60,7 @@ export class MessageUnpacker {
       this.budget -= whole.length;
       return whole;
     } catch {
-      // What is broken, and what has lied about its length, is looked at again beside.
+      // What is broken, and what has lied about its length, is examined again beside.
       return null;
     }
   }

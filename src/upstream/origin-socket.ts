@@ -90,7 +90,7 @@ export interface UpstreamSocketOwner {
   onData(chunk: Uint8Array): void;
   onEnd(): void;
   onDrain(): void;
-  /** @param reason why the socket closed, where that was not in order */
+  /** @param reason why the socket closed, if that was not in order */
   onClose(reason?: unknown): void;
   onException(error: unknown): void;
 }
@@ -152,7 +152,7 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
   Bun.connect(socketOptions(address, settings, connection) as never).catch((error: unknown) => {
     const { context } = connection.pool;
     context.turn.begin();
-    // The runtime says ECONNREFUSED where no descriptor is left, too.
+    // The runtime says ECONNREFUSED if no descriptor is left, too.
     const code = lowestDescriptor() < 0 ? "EMFILE" : failureCode(error);
     const fault = connectFault(code);
     const detail = fault === Fault.UpstreamUnavailable ? connectDetail(code) : FaultDetail.None;
@@ -278,7 +278,7 @@ class NamedDial implements Dial {
     this.next();
   }
 
-  /** Goes on with the addresses, at once where they are known, else in a turn of its own. */
+  /** Goes on with the addresses, at once if they are known, else in a turn of its own. */
   private whenNamed(ask: (listener: NameListener) => void): void {
     const { context } = this.owner.pool;
     this.isWaiting = true;

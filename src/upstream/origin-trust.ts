@@ -23,7 +23,7 @@ export interface UpstreamTls {
 /** A socket with TLS. */
 export type Certified = { getPeerX509Certificate?(): PeerCertificate | undefined };
 
-/** What the library is told of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
+/** What the library learns of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
 export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
   const own = checksHere(tls) ? { ...tls, rejectUnauthorized: false } : tls;
   return isHttp2 ? { ...own, ALPNProtocols: ALPN_H2 } : own;

@@ -20,7 +20,7 @@ export class SendRoom {
     return window >= this.pledged + bytes + H2_SEND_RESERVE_BYTES;
   }
 
-  /** What is left of the connection's window when the bodies under way have taken all that they may; below 0 if they share it. */
+  /** The rest of the connection's window when the bodies under way have taken all that they may; below 0 if they share it. */
   left(window: number): number {
     return window - this.pledged;
   }
@@ -37,7 +37,7 @@ export class SendRoom {
   }
 }
 
-/** Bytes that the body of a request may have, as far as is known when it begins: nothing where there is none. */
+/** Bytes that the body of a request may have, as far as is known when it begins: nothing if there is none. */
 export function expectedBodyBytes({ request }: Exchange): number {
   if (request.framing === Framing.Length) return request.contentLength;
   if (request.framing !== Framing.Chunked) return 0;

@@ -62,7 +62,7 @@ export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"
   readonly fleet: FleetBuckets;
   /** The lists in files. */
   readonly lists: ListTables;
-  /** Where clients are; asked only where the configuration has databases. */
+  /** Where clients are; asked only if the configuration has databases. */
   readonly places: ClientPlaces;
   readonly reports: RateLimitListener & AuthListener & SignInPorts["reports"] & ServiceListener;
   readonly turns: Turns;
@@ -77,7 +77,7 @@ export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"
 /** What it needs of the configuration's own parts. */
 type ClientMethodPorts = Pick<AuthPorts, "calls" | "poolOf">;
 
-/** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
+/** Who clients are, and what they may do: each phase null if the configuration does not ask for it. */
 export interface ClientPolicy {
   readonly clientAddress: Phase | null;
   readonly identityFields: Phase | null;
@@ -143,7 +143,7 @@ function used<P>(policies: RoutePolicies<P | null>): RoutePolicies<P | null> | n
   return policies.all.some((policy) => policy !== null) ? policies : null;
 }
 
-/** Null where no route asks for a field or a cookie. docs/routing.md#match-and-caches */
+/** Null if no route asks for a field or a cookie. docs/routing.md#match-and-caches */
 function matchVaryTap(settings: readonly (RouteConfig | null)[], hostFirst: boolean): ResponseTap | null {
   const choosy = settings.flatMap((route) => (route === null ? [] : choosyRoute(route)));
   if (choosy.length === 0) return null;
@@ -162,7 +162,7 @@ function matchVaryTap(settings: readonly (RouteConfig | null)[], hostFirst: bool
   return new MatchVaryTap(asked, choosy);
 }
 
-/** Empty where nothing in a head decides whether it takes a response that a cache could store. */
+/** Empty if nothing in a head decides whether it takes a response that a cache could store. */
 function choosyRoute(route: RouteConfig): ChoosyRoute[] {
   const { match, methods } = route;
   if (match === null || (methods.length > 0 && !methods.includes("GET") && !methods.includes("HEAD"))) return [];
@@ -237,7 +237,7 @@ function rateLimits(
   });
 }
 
-/** Null where no limit belongs to the phase. */
+/** Null if no limit belongs to the phase. */
 function limitPhase(
   name: RateLimitPhase["name"],
   limits: readonly (PlacedLimits | null)[],

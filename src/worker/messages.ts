@@ -50,9 +50,9 @@ export type ToWorker =
       readonly cache: CacheBuffers | null;
       /** The WAF's tables of keywords; null if it is off. */
       readonly keywords: KeywordMemory | null;
-      /** Rings for spans, one a worker; none where none are recorded. */
+      /** Rings for spans, one a worker; none if none are recorded. */
       readonly spans: readonly SharedArrayBuffer[];
-      /** Sockets that listen already, for this worker; where there are none it opens its own. */
+      /** Sockets that listen already, for this worker; if there are none it opens its own. */
       readonly sockets: readonly ListeningSocket[];
       /** Whether a predecessor or a dead worker may still have the UDP port, which cannot be shared or handed over. */
       readonly waitsForQuic: boolean;
@@ -96,7 +96,7 @@ export interface NewConfiguration extends SharedFields {
   readonly spans: readonly SharedArrayBuffer[];
 }
 
-/** Lines of the log; with `access` those of the access log, where they have outputs of their own. */
+/** Lines of the log; with `access` those of the access log, if they have outputs of their own. */
 export interface LinesMessage<Kind extends "log" | "access" = "log" | "access"> {
   readonly kind: Kind;
   readonly batch: string;

@@ -130,7 +130,7 @@ export function nodeKey(route: NodeOwner, originKey: string): string {
   return `${originKey} ${nodeSettings(route)}`;
 }
 
-/** When the breakers of a route's targets open, and how these come back; the threshold is 0 where they have none. */
+/** When the breakers of a route's targets open, and how these come back; the threshold is 0 if they have none. */
 export function breakerRules({ circuitBreaker }: NodeOwner): BreakerRules {
   const { enabled, failureThreshold, failureStatuses, slowStartMs, successRate, successRateRequests } = circuitBreaker;
   return {

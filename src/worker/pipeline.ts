@@ -52,9 +52,9 @@ interface PipelinePorts {
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
   readonly client: ClientPolicy;
-  /** Null where no response is compressed. */
+  /** Null if no response is compressed. */
   readonly contentCoding: Phase | null;
-  /** Null where the cache is off. */
+  /** Null if the cache is off. */
   readonly cache: ResponseCache | null;
   /** Null without `telemetry`. */
   readonly tracer: Tracer | null;
@@ -75,7 +75,7 @@ interface Way extends PipelinePorts {
 }
 
 /**
- * THE order of a request's way down: phases by name. Each makes null where a configuration does not ask for it. What each reads and
+ * THE order of a request's way down: phases by name. Each makes null if a configuration does not ask for it. What each reads and
  * changes, and why it is at its place, is its row in phase-rows.ts; docs/phases.md and ARCHITECTURE.md are written from both.
  */
 const DOWN = {
@@ -214,7 +214,7 @@ function made<T>(table: Readonly<Record<string, (way: Way) => T | null>>, way: W
     .filter((one) => one !== null) as T[];
 }
 
-/** Null where no name is passed through. */
+/** Null if no name is passed through. */
 function passedNamesPhase(config: RuntimeConfig): Phase | null {
   const names = passedNames(config);
   return names === null ? null : new PassedNamesPhase((host) => (names.get(host) ?? null) !== null);
@@ -257,7 +257,7 @@ function pacingPhase(config: RuntimeConfig, { routes }: Router, { services }: Wa
   return new PacingPhase(rates, { wheel, turn, idle: IDLE_PORTS });
 }
 
-/** Null where no route has fields with values of the request. */
+/** Null if no route has fields with values of the request. */
 function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | null {
   const fields = settingsByIndex(config, routes).map((route) =>
     route === null ? null : lateFields(route.headers.response),
@@ -265,7 +265,7 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
   return fields.every((each) => each === null) ? null : new LateFieldsPhase(fields);
 }
 
-/** Null where no route has hooks, and where they are not asked. */
+/** Null if no route has hooks, and if they are not asked. */
 function hookPhase(
   config: RuntimeConfig,
   { routes }: Router,
@@ -276,7 +276,7 @@ function hookPhase(
   return hasHooks && functions !== null ? functions().hookPhase(config, settingsByIndex(config, routes), budget) : null;
 }
 
-/** Null where no client is asked for a task; what asks is loaded only then. */
+/** Null if no client is asked for a task; what asks is loaded only then. */
 function botsPhase(
   config: RuntimeConfig,
   { routes }: Router,
@@ -297,7 +297,7 @@ function botsPhase(
   });
 }
 
-/** Null where no route has challenges for itself. docs/acme.md#http-01 */
+/** Null if no route has challenges for itself. docs/acme.md#http-01 */
 function challengeTakers({ routes }: Router, finder: RouteLookup): LeavesChallenge | null {
   if (!routes.some(({ init }) => init.takesChallenges === true)) return null;
   return (ex) => finder.routeOf(ex)?.init.takesChallenges === true;

@@ -182,7 +182,7 @@ class QuicPort implements PausableListener {
 
   /**
    * Keeps the port until no connection has been there for H3_CLOSING_MS: the runtime answers what comes meanwhile over one that is closed
-   * with a stateless reset, so that a client is told which never got the datagram that closed its connection. RFC 9000 §10.2, §10.3. The
+   * with a stateless reset, so that a client learns which never got the datagram that closed its connection. RFC 9000 §10.2, §10.3. The
    * runtime draws the key of these resets itself, so that no other process can send them.
    */
   private closeWhenTold(endpoint: QuicEndpoint): void {

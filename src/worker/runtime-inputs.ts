@@ -33,7 +33,7 @@ export interface RuntimePorts {
   readonly counters: CountersTap;
   /** Takes the access lines. */
   readonly log: LogBatch;
-  /** Lines of the access log, where they have outputs of their own. */
+  /** Lines of the access log, if they have outputs of their own. */
   readonly accessLines: AccessLines;
   /** How logs, traces and pages of operators show addresses. */
   readonly addresses: ShownAddresses;

@@ -61,7 +61,7 @@ export class SidecarIdentity {
 /** Ids that no server has. */
 const NO_SERVER: readonly string[] = ["spiffe://"];
 
-/** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
+/** The authorities of the system, which Bun's own list is not; if there are none, Bun's own have to do. */
 export function systemRoots(): readonly string[] | undefined {
   const roots = lateTls().getCACertificates("system");
   return roots.length === 0 ? undefined : roots;

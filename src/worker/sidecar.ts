@@ -59,7 +59,7 @@ interface SidecarPorts {
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;
-  /** Null without `telemetry`. Callers are applications and sidecars, whose traces are taken up. */
+  /** Null without `telemetry`. Callers are applications and sidecars, whose traces are applied. */
   readonly tracer: Tracer | null;
 }
 
@@ -181,7 +181,7 @@ function pipelineOf(
   return pipeline;
 }
 
-/** The split with the longest prefix; where none has the method, which only CONNECT and TRACE lack, there is none. */
+/** The split with the longest prefix; if none has the method, which only CONNECT and TRACE lack, there is none. */
 function splitFor(router: Router, head: RequestHead): Route | null {
   return isPlainPath(head)
     ? router.findPrefix(head)
@@ -258,7 +258,7 @@ class EgressOrigins implements OriginSource {
 }
 
 /**
- * Warns of what a sidecar's configuration leaves open, whenever a configuration is taken up. docs/sidecar.md#tls-outbound
+ * Warns of what a sidecar's configuration leaves open, whenever a configuration is applied. docs/sidecar.md#tls-outbound
  */
 export function warnOfSidecar(config: RuntimeConfig, event: WriteEvent): void {
   for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });

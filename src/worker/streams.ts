@@ -38,7 +38,7 @@ interface StreamPorts {
   readonly nodes: Pick<ConfiguredNodes, "nodesOf">;
   readonly places: ClientPlaces;
   readonly log: LogBatch;
-  /** Lines of the access log, where they have outputs of their own. */
+  /** Lines of the access log, if they have outputs of their own. */
   readonly accessLines: AccessLines;
   readonly addresses: ShownAddresses;
   readonly threshold: LogThreshold;

@@ -5,7 +5,7 @@ import { ChunkedMode, RouteKind } from "../message/route.ts";
 declare const EDGE_TEST_BUILD: boolean;
 
 /**
- * Endpoints with which tests break a worker on purpose: only in what `scripts/build --tests` makes. The constant is looked at
+ * Endpoints with which tests break a worker on purpose: only in what `scripts/build --tests` makes. The constant is examined
  * first, and all that it keeps out follows it in this function, so that the binary that ships holds none of it.
  * docs/security.md#environment
  */

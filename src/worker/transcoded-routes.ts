@@ -51,7 +51,7 @@ export function transcodeHandlers(
 
 /**
  * Browsers send cookies with the handshake of a WebSocket whichever page asks, and no preflight before it: other sites' pages need to be
- * allowed by `server.cors`, by name where there are cookies. docs/transcoder.md#websockets
+ * allowed by `server.cors`, by name if there are cookies. docs/transcoder.md#websockets
  */
 function socketRule({ server: { cors } }: RuntimeConfig): (ex: Exchange) => boolean {
   const allowed = new AllowedOrigins(cors.allowedOrigins);

@@ -85,11 +85,11 @@ export interface WorkerRuntime {
   readonly make: RouteMaker;
   /** By the names of their listeners. */
   readonly forwardProxies: ReadonlyMap<string, Pipeline>;
-  /** null where there is no sidecar. */
+  /** null if there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
   /** null if there are none. */
   readonly streams: Streams | null;
-  /** null where the cache is off. */
+  /** null if the cache is off. */
   readonly purge: Purge | null;
 }
 
@@ -173,9 +173,9 @@ function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null 
 interface PublicWay {
   readonly pipeline: Pipeline;
   readonly client: ClientPolicy;
-  /** Null where it is off. */
+  /** Null if it is off. */
   readonly accessLog: AccessLog | null;
-  /** Null where it is off. */
+  /** Null if it is off. */
   readonly cache: ResponseCache | null;
 }
 
@@ -257,7 +257,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
   });
 }
 
-/** Reads of the cache's files that need not wait. What calls the system library is loaded where there are such files. */
+/** Reads of the cache's files that need not wait. What calls the system library is loaded if there are such files. */
 function readyReads({ disk }: CacheStore): DiskReadPorts["readNow"] {
   if (disk === null) return () => null;
   const { ReadyReads } = require("../net/system-file.ts") as typeof import("../net/system-file.ts");

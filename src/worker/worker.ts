@@ -71,7 +71,7 @@ import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
-/** What comes after the start. */
+/** Anything after the start. */
 type Received = Exclude<ToWorker, Start>;
 
 /** How often log lines go to the control thread and late responses are given up. */
@@ -79,7 +79,7 @@ const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
 /** How long no keys are asked for after the control thread did not answer. */
 const KEYS_PAUSE_MS = 1000;
-/** How often the free space of the disk is looked at, where the room for bodies depends on it. */
+/** How often the free space of the disk is examined, where the room for bodies depends on it. */
 const DISK_LOOK_MS = 1000;
 
 /** A configuration that is built and not in use. */
@@ -88,7 +88,7 @@ interface Prepared {
   readonly runtime: WorkerRuntime;
   readonly nodes: PreparedNodes;
   readonly store: CacheStore | null;
-  /** Null where the worker drains, and opens nothing. */
+  /** Null if the worker drains, and opens nothing. */
   readonly places: PreparedPlaces | null;
 }
 
@@ -98,7 +98,7 @@ export class Worker {
   private readonly services: WorkerServices;
   private readonly counters: WorkerCounters;
   private readonly log: LogBatch;
-  /** Lines of the access log, where they have outputs of their own. */
+  /** Lines of the access log, if they have outputs of their own. */
   private readonly accessLines: AccessLines;
   private readonly control: ControlChannel;
   private readonly health: HealthHandler = new HealthHandler();
@@ -106,7 +106,7 @@ export class Worker {
   private readonly otherConnections: ConnectionSet = new ConnectionSet();
   private readonly connections: ConnectionSets = new ConnectionSets(this.otherConnections);
   private readonly edge: ClientSocketPorts;
-  /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
+  /** What the listeners of a sidecar share; they are there even if there is no sidecar, and are then unused. */
   private readonly ingress: ClientSocketPorts;
   private readonly egress: ClientSocketPorts;
   /** For the listener of `internal_api.listen`, likewise. */

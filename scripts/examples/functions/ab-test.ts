@@ -22,7 +22,7 @@ export default {
   },
 } satisfies FunctionModule;
 
-/** Only the two words that exist are taken from the client. */
+/** Only the two words that exist come from the client. */
 function variantOf(cookies: string): "a" | "b" | null {
   const value = new RegExp(`(?:^|;\\s*)${COOKIE}=([ab])(?:;|$)`).exec(cookies)?.[1];
   return value === "a" || value === "b" ? value : null;

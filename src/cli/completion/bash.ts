@@ -104,7 +104,7 @@ function bashSpec(words: string, entry: ListedSpec): string {
     .filter(({ type }) => type !== "bool")
     .flatMap(({ name, alias = "" }) => (alias === "" ? [name] : [name, alias]));
   const { first, others } = operandsOf(entry);
-  // Where nothing else can come, the flags are shown without a dash typed.
+  // If nothing else can come, the flags are shown without a dash typed.
   const atFirst = entry.operands === undefined ? "$flags" : bashValues(first);
   return `    ${quoted(words)})
       flags='${[...names, "help", "h"].map(dashed).join(" ")}' valued=' ${valued.join(" ")} '

@@ -11,7 +11,7 @@ export interface HelpAnswer {
   readonly found: readonly Pick<HelpTopic, "name" | "kind" | "text">[];
   /** The same for people. */
   readonly text: string;
-  /** ` (did you mean "…"?)` where nothing was found and a name is near. */
+  /** ` (did you mean "…"?)` if nothing was found and a name is near. */
   readonly meant: string;
 }
 

@@ -17,7 +17,7 @@ export interface HelpTopic {
   readonly kind: string;
   /** What it tells and what to do, in paragraphs. */
   readonly text: string;
-  /** Where it stands in docs, with its anchor; the page about its subject after it, where that is another. */
+  /** Where it stands in docs, with its anchor; the page about its subject after it, if that is another. */
   readonly pages: readonly string[];
 }
 

@@ -46,7 +46,7 @@ export function helpCommand(commands: readonly string[]) {
 export async function runHelp(args: readonly string[], io: CommandIo, commands: HelpCommands): Promise<number> {
   const spec = helpCommand(commands.list.map(([one]) => one));
   const { usage, min, max } = spec.operands;
-  // The words of the spec are what a shell offers; others are looked for.
+  // The words of the spec are what a shell offers; others are searched for.
   const call = startCommand({ ...spec, operands: { usage, min, max } }, args, io);
   if (typeof call === "number") return call;
   const words = call.operands.flatMap((operand) => operand.split(/\s+/)).filter((word) => word !== "");
@@ -101,7 +101,7 @@ const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
   ["pages", async () => (await import("./help-answer.ts")).listOfPages()],
 ]);
 const WAF_COMMANDS: ReadonlySet<string> = new Set(["test", "learn", "import"]);
-/** So many words may be looked for. */
+/** So many words may be searched for. */
 const MAX_WORDS = 64;
 
 function overview({ list }: HelpCommands): string {

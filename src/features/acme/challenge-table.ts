@@ -57,7 +57,7 @@ export class ChallengeReader {
   }
 
   private refresh(): void {
-    // A certificate authority is told of a challenge after it was published: to give up here misses nothing.
+    // A certificate authority learns of a challenge after it was published: to give up here misses nothing.
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const version = Atomics.load(this.head, VERSION);
       if (version % 2 !== 0) continue;

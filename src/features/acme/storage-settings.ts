@@ -46,7 +46,7 @@ export const storageRows = {
   storage_credentials: { type: credentials, doc: "of S3; AWS_ACCESS_KEY_ID and so on by default" },
 } as const satisfies Rows;
 
-/** Notes what is wrong with the storage by itself. */
+/** Notes the fault in the storage by itself. */
 export function checkStorageKeys(values: Values<typeof storageRows>, spot: Spot): void {
   const { path, log } = spot;
   const { storage, storage_key: keys, storage_credentials: own } = values;
@@ -66,7 +66,7 @@ export function checkStorageKeys(values: Values<typeof storageRows>, spot: Spot)
     log.fault([...path, "storage_credentials"], "needs both access_key_id and secret_access_key");
 }
 
-/** Notes a storage in the store of a fleet where there is none. */
+/** Notes a storage in the store of a fleet if there is none. */
 export function checkStorage(
   acme: { readonly enabled: boolean; readonly storage: string },
   cluster: { readonly enabled: boolean },

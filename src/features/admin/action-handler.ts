@@ -14,12 +14,12 @@ const MAX_ACTION_CALL_BYTES = 4096;
 /** What the control thread is asked to do, as JSON. */
 export interface ActionCall {
   readonly operator: Operator;
-  /** The request's body, an object; what is in it has not been looked at. */
+  /** The request's body, an object; what is in it has not been examined. */
   readonly call: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A built-in endpoint by which operators change something: `POST` with a JSON object, or with no body where nothing need be
+ * A built-in endpoint by which operators change something: `POST` with a JSON object, or with no body if nothing need be
  * said. The control thread does it. docs/endpoints.md#actions
  */
 export class ActionHandler implements Handler {

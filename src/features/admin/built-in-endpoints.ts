@@ -38,7 +38,7 @@ interface BuiltInPlace {
   readonly path: string;
   /** HEAD goes with GET. */
   readonly methods: readonly string[];
-  /** Whether it is guarded, and moves to the listener of `internal_api.listen` where there is one. */
+  /** Whether it is guarded, and moves to the listener of `internal_api.listen` if there is one. */
   readonly internal: boolean;
 }
 
@@ -80,7 +80,7 @@ interface EndpointPorts {
   readonly guard: AccessGuard;
   readonly control: ControlPort;
   readonly probes: ProbePorts;
-  /** Null where the cache is off. */
+  /** Null if the cache is off. */
   readonly purge: Purge | null;
   readonly onPurged: PurgeAudit;
   readonly dashboard: DashboardEndpointPorts;

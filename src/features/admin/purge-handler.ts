@@ -11,7 +11,7 @@ import type { Operator } from "./operator.ts";
 /** Bytes of the body of a purge call. */
 const MAX_PURGE_CALL_BYTES = 16_384;
 
-/** Takes responses out of the cache. @param done is told how many, now or later */
+/** Takes responses out of the cache. @param done learns how many, now or later */
 export type Purge = (order: PurgeOrder, done: (purged: number) => void) => void;
 
 /** Notes a purge. */

@@ -36,7 +36,7 @@ export class AgentRules {
     }));
   }
 
-  /** The first rule that fits an agent; null where none does. */
+  /** The first rule that fits an agent; null if none does. */
   ruleOf(agent: string): AgentRule | null {
     return this.rules.find(({ pattern }) => fitsAgent(pattern, agent)) ?? null;
   }

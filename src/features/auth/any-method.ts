@@ -14,7 +14,7 @@ interface Question {
 }
 
 /**
- * `any`: asks several methods in their order until one lets in; at a path of a method's own, that one alone. Where none does, the last response of a method's own counts (a sign-in, a
+ * `any`: asks several methods in their order until one lets in; at a path of a method's own, that one alone. If none does, the last response of a method's own counts (a sign-in, a
  * service's page), then one that cannot be sure, then the question for credentials. docs/authentication.md#several-methods
  */
 export class AnyMethod implements AuthMethod {

@@ -20,7 +20,7 @@ export interface AuthMethod {
    * @returns the judgement, or null if it comes later
    */
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
-  /** Whether the request is for a path of the method's own: then no other method is asked. Absent where it has none. */
+  /** Whether the request is for a path of the method's own: then no other method is asked. Absent if it has none. */
   owns?(ex: Exchange): boolean;
   /** Takes off a request the credentials that go no further, however it was judged. Absent for a method that does so itself. */
   clean?(request: RequestHead): void;
@@ -52,7 +52,7 @@ export class AuthPhase implements Phase {
   private readonly listener: AuthListener;
   private readonly cleaner: RequestCleaner | null;
 
-  /** @param methods one entry a route, by its index @param cleaner null where nothing is to be taken off */
+  /** @param methods one entry a route, by its index @param cleaner null if nothing is to be removed */
   constructor(
     methods: readonly (AuthMethod | null)[],
     turns: Turns,
@@ -118,7 +118,7 @@ export class AuthPhase implements Phase {
     if (responseFields.length > 0) ex.response.addExtra(new ExtraFields(responseFields));
   }
 
-  /** Fields whose values may be one: what is left of any other could be another user's. RFC 9110 §5.5 */
+  /** Fields whose values may be one: the rest of any other could be another user's. RFC 9110 §5.5 */
   private sound(ex: Exchange, method: AuthMethod, fields: AuthIdentity["fields"]): AuthIdentity["fields"] {
     if (fields.every(([, value]) => isSound(value))) return fields;
     for (const [name, value] of fields) {

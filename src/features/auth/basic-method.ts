@@ -20,7 +20,7 @@ export interface Credentials {
 type Later = (judgement: Judgement) => void;
 
 interface Shown extends Credentials {
-  /** Undefined where there is no such user. */
+  /** Undefined if there is no such user. */
   readonly hash: string | undefined;
 }
 
@@ -111,7 +111,7 @@ export class BasicMethod implements AuthMethod {
     return hasRoom ? null : NO_ROOM;
   }
 
-  /** What a password is checked with: the user's hash, where there is one, and one of each other kind. */
+  /** What a password is checked with: the user's hash, if there is one, and one of each other kind. */
   private checksOf(hash: string | undefined): readonly [string, ...string[]] {
     const [decoy, ...others] = this.decoys.values();
     if (hash === undefined) return [decoy!, ...others];
@@ -165,6 +165,6 @@ const BCRYPT_COST_END = 6;
 const SCHEME: Uint8Array = latin1("basic ");
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** Where there are no users: what the default of `edge passwd` makes of a random text. */
+/** If there are no users: what the default of `edge passwd` makes of a random text. */
 const DECOY =
   "$argon2id$v=19$m=65536,t=2,p=1$hJT/LFEqkcZPOHdAbwSEo8WALwaQjExpw0DR9G4xm84$cRAY6peZMDiU3rmLbw2kC/NRk4yUKtOuVjvIwydS9DA";

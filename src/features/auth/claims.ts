@@ -16,7 +16,7 @@ export function claimTexts(claims: Readonly<Record<string, unknown>>): Readonly<
 /**
  * A claim as one text; "" for one that cannot be told exactly. Lists are joined with commas, without entries that have commas
  * themselves, which would read as two; objects are JSON. Text with control characters, with space around it or longer than
- * MAX_CLAIM_BYTES is not cut or mended: what is left of it could be another user's.
+ * MAX_CLAIM_BYTES is not cut or mended: the rest of it could be another user's.
  */
 export function claimText(value: unknown): string {
   if (Array.isArray(value)) return exactText(value.filter(isEntry).join(","));

@@ -17,7 +17,7 @@ interface FieldNames {
 }
 
 /**
- * Takes fields off the requests of every client on every route, before anything looks at them. Part of the pipeline only where the
+ * Takes fields off the requests of every client on every route, before anything looks at them. Part of the pipeline only if the
  * configuration names some. docs/authentication.md#fields-of-a-method, docs/security.md#one-key
  */
 export class IdentityFieldsPhase implements Phase {
@@ -38,7 +38,7 @@ export class IdentityFieldsPhase implements Phase {
     for (const { length } of names) this.lengths[length] = 1;
   }
 
-  /** Null where there is nothing to do: a name without a separator has one spelling. */
+  /** Null if there is nothing to do: a name without a separator has one spelling. */
   static of({ set, read, passed }: FieldNames): IdentityFieldsPhase | null {
     const names = { set, passed, read: read.filter((name) => /[^a-z0-9]/.test(name)) };
     return set.length + passed.length + names.read.length === 0 ? null : new IdentityFieldsPhase(names);

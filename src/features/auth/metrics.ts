@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of `auth`. docs/authentication.md */
+/** The counts of `auth`. docs/authentication.md */
 export const AUTH_METRICS = {
   gateway_auth_refusals_total: {
     kind: "counter",

@@ -20,7 +20,7 @@ type PasswordListener = (isGood: boolean | null) => void;
 /** A password and what it is checked with. */
 interface PasswordCheck {
   readonly password: string;
-  /** Its hash first. The others are checked where it does not fit, for the time that this takes: whether one fits says nothing. */
+  /** Its hash first. The others are checked if it does not fit, for the time that this takes: whether one fits says nothing. */
   readonly hashes: readonly [string, ...string[]];
 }
 

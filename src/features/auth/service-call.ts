@@ -30,7 +30,7 @@ export interface ServiceReply {
   readonly body: Buffer;
 }
 
-/** Who is told how a call ended: once, later. */
+/** Who learns how a call ended: once, later. */
 interface CallListener {
   onResponse(response: ServiceReply): void;
   /** There is no response that could be used. */

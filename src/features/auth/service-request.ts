@@ -9,7 +9,7 @@ import { CLAIMS, isFolded } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable } from "../../proto/h1/response-encoder.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 
-/** What every server behind the gateway is told of a request, wherever it is sent. */
+/** What every server behind the gateway learns of a request, wherever it is sent. */
 export interface ForwardedLines {
   /** Writes the lines that say who the client is, X-Forwarded-Host last. @returns the offset after them */
   writeForwarded(ex: Exchange, out: Buffer, at: number): number;

@@ -17,7 +17,7 @@ interface MethodTraits<C> {
   fieldsRead?(config: C): readonly string[];
   /**
    * Paths of its own under the hosts of its routes, such as where a sign-in ends: requests for them come to its `judge` whatever route
-   * has the path, and find nothing where that lets them in.
+   * has the path, and find nothing if that lets them in.
    */
   ownPaths?(config: C): readonly string[];
 }

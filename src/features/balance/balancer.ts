@@ -12,7 +12,7 @@ import type { UpstreamFailure } from "../../message/upstream.ts";
 import { hashText } from "./hash.ts";
 
 /**
- * The choice where there is none: 34 ns a request with breaker, health and the counting of its response. A target without
+ * The choice if there is none: 34 ns a request with breaker, health and the counting of its response. A target without
  * which there is none is never taken out, except by an operator.
  */
 export class SingleTarget implements TargetChoice {
@@ -35,7 +35,7 @@ export class SingleTarget implements TargetChoice {
   }
 }
 
-/** The choice among several targets: backups only where no other may be used, and all in turn where none may be. */
+/** The choice among several targets: backups only if no other may be used, and all in turn if none may be. */
 export class Balancer implements TargetChoice {
   readonly answers?: AnswerMark;
   private readonly all: AllInTurn;
@@ -273,7 +273,7 @@ export class UpstreamNode {
   /** Whether its share grows slowly after it has recovered. */
   readonly startsSlowly: boolean;
   private readonly rules: BreakerRules;
-  /** Null where no response is a failure. */
+  /** Null if no response is a failure. */
   private readonly failureStatuses: ReadonlySet<number> | null;
   private readonly surroundings: NodePorts;
   private table: NodeTable;
@@ -402,7 +402,7 @@ export class UpstreamNode {
     this.inFlight--;
   }
 
-  /** The exchange is over; where no response had come, it was the client who gave up. */
+  /** The exchange is over; if no response had come, it was the client who gave up. */
   leave(attempt: NodeAttempt): void {
     this.inFlight--;
     if (attempt.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(attempt));

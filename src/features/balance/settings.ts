@@ -96,7 +96,7 @@ function stickyCookieOf(cookie: Values<typeof balancingRows>["cookie"], spot: Sp
   return stickyCookie.resolve(values, spot);
 }
 
-/** How targets are chosen where nothing is known but the client's address. */
+/** How targets are chosen if nothing is known but the client's address. */
 export type StreamPolicy = Extract<LoadBalancingPolicy, "round_robin" | "random" | "least_conn" | "p2c" | "ip_hash">;
 
 export type LoadBalancingConfig = ConfigOf<typeof balancing>;

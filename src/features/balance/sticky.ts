@@ -38,7 +38,7 @@ export class StickyCookie implements AnswerMark {
     }
   }
 
-  /** The target that the request's cookie names; null without one that is valid, and where there are two. */
+  /** The target that the request's cookie names; null without one that is valid, and if there are two. */
   targetOf({ request: { headers } }: Exchange): BalancedTarget | null {
     const { values } = this;
     let found: BalancedTarget | null = null;
@@ -53,7 +53,7 @@ export class StickyCookie implements AnswerMark {
     return found;
   }
 
-  /** Gives the client the cookie of the target that has answered, where it does not have it. */
+  /** Gives the client the cookie of the target that has answered, if it does not have it. */
   mark(ex: Exchange): void {
     const answering = ex.attempt.target as BalancedTarget;
     if (this.targetOf(ex) === answering) return;
@@ -92,7 +92,7 @@ export class Sticky implements Policy {
 }
 
 /**
- * What cookies are made with where no secret is configured: it follows from the machine's id, so that it outlives the
+ * What cookies are made with if no secret is configured: it follows from the machine's id, so that it outlives the
  * process; a random one where the machine has none. machine-id(5): the id itself is not to be shown.
  */
 export function machineKey(): string {

@@ -32,7 +32,7 @@ export interface BotRules extends PassTerms {
   readonly crawlers: ReadonlySet<CrawlerName>;
   /** Finds the user agents that are kept out; null for none. */
   readonly blocked: RegExp | null;
-  /** Finds the user agents that are let in; null for none. */
+  /** Finds the user agents that are admitted; null for none. */
   readonly agents: RegExp | null;
   readonly networks: { has(address: string): boolean };
   /** Whether everything is open at a canonical path. */
@@ -58,7 +58,7 @@ export interface BotListener {
 
 /** What the phase is made of. */
 export interface BotPorts {
-  /** One entry a route, by its index; null where no client is asked. */
+  /** One entry a route, by its index; null if no client is asked. */
   readonly rules: readonly (BotRules | null)[];
   readonly tokens: BotTokens;
   readonly agents: AgentReader;
@@ -74,7 +74,7 @@ export interface BotPorts {
 }
 
 /**
- * `bots`: asks clients for a task before it lets them in; the gateway's own cookies are taken off what goes on, on every route.
+ * `bots`: asks clients for a task before it lets them in; the gateway's own cookies are removed what goes on, on every route.
  * docs/bots.md
  */
 export class BotPhase implements Phase {

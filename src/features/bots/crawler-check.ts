@@ -48,7 +48,7 @@ export class CrawlerCheck {
   private readonly lookups: Map<string, Lookup> = new Map();
   private waiters = 0;
 
-  /** @param onFound is told of each address that was looked up */
+  /** @param onFound learns of each address that was looked up */
   constructor(names: ReverseNames, clock: NowMs, onFound: (isVerified: boolean) => void) {
     this.names = names;
     this.clock = clock;

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of challenges for bots. docs/bots.md */
+/** The counts of challenges for bots. docs/bots.md */
 export const BOT_METRICS = {
   gateway_bot_challenges_total: {
     kind: "counter",

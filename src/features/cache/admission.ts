@@ -61,7 +61,7 @@ function obstacleOf(
 }
 
 /**
- * A body whose length was not announced is stored when it is complete, where the origin says how long it is fresh: the end of
+ * A body whose length was not announced is stored when it is complete, if the origin says how long it is fresh: the end of
  * chunks and that of a stream of HTTP/2 tell that nothing is missing, the end of a connection does not. A response to HEAD
  * counts with the length that it announces.
  */

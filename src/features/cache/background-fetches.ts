@@ -26,7 +26,7 @@ export class BackgroundFetches {
   /**
    * Fetches what a request asked for.
    * @param fill the slot of the fetch, which has been claimed
-   * @param entry what is too old, pinned by the caller; -1 where nothing is stored
+   * @param entry what is too old, pinned by the caller; -1 if nothing is stored
    * @param onHead is given the head of the response, before anything of it is stored
    */
   start(ex: Exchange, policy: CachePolicy, fill: number, entry: number, onHead: OnHead | null = null): void {

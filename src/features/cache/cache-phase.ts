@@ -26,14 +26,14 @@ interface CachePhasePorts {
   readonly fetches: CacheFetches;
   readonly unstorable: UnstorableKeys;
   readonly waiters: Waiters;
-  /** Null where nothing is on disk. */
+  /** Null if nothing is on disk. */
   readonly disk: DiskReads | null;
   readonly background: BackgroundFetches;
   /** By the routes' numbers; null for those whose responses are not stored. */
   readonly policies: readonly (CachePolicy | null)[];
   /** Names a request that no origin will see. */
   readonly nameRequest: (ex: Exchange) => void;
-  /** Null where no client may use PURGE: it is a method of the origin's then. */
+  /** Null if no client may use PURGE: it is a method of the origin's then. */
   readonly purges: PurgeRequests | null;
 }
 

@@ -32,7 +32,7 @@ export class CacheTap implements ResponseTap {
 
   /**
    * @param showsKeys whether Cache-Status says the key
-   * @param onInvalidated is told of each resource whose responses go; null if no other gateway has any
+   * @param onInvalidated learns of each resource whose responses go; null if no other gateway has any
    */
   constructor(
     store: CacheStore,

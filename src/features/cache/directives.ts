@@ -25,13 +25,13 @@ export interface RequestDirectives {
   readonly refresh: boolean;
   readonly noStore: boolean;
   readonly onlyIfCached: boolean;
-  /** For how long the response must still be fresh; 0 where nothing is asked. */
+  /** For how long the response must still be fresh; 0 if nothing is asked. */
   readonly minFreshS: number;
   /** For how long it may have been stale; -1 for not at all, Infinity for any time. */
   readonly maxStaleS: number;
 }
 
-/** Reads a response's CDN-Cache-Control fields; where there are none that are well formed, those of Cache-Control. */
+/** Reads a response's CDN-Cache-Control fields; if there are none that are well formed, those of Cache-Control. */
 export function responseDirectives(headers: HeaderBlock): ResponseDirectives {
   if (!headers.mayHave(SAYING)) return NO_DIRECTIVES;
   const index = headers.find(HeaderId.CacheControl);
@@ -88,7 +88,7 @@ function bareItemOf(member: Member): BareItem | null {
 /** Reads a response's Cache-Control fields. */
 function plainDirectives(headers: HeaderBlock, index: number): ResponseDirectives {
   const all = directivesOf(headers, index);
-  // What forbids counts however it is written, what permits only where it cannot mean anything else.
+  // What forbids counts however it is written, what permits only if it cannot mean anything else.
   const permits = permissionsOf(headers, index);
   return {
     isTargeted: false,

@@ -46,7 +46,7 @@ export const enum OnDisk {
   AtHand,
 }
 
-/** What came of a key that was looked for on the disk. */
+/** What came of a key that was searched for on the disk. */
 export type DiskResponse =
   | { readonly kind: OnDisk.Nothing }
   | { readonly kind: OnDisk.Reading; readonly fetch: CacheFetch }
@@ -55,7 +55,7 @@ export type DiskResponse =
 
 /**
  * Brings entries from the disk into the memory: by asynchronous reads, once for all who ask, as a fetch for which they wait like for
- * that of an origin; at once where the kernel has it in its memory. What is damaged in any way is taken out, and counts as not there. docs/cache.md#on-disk
+ * that of an origin; at once where the kernel has it in its memory. What is damaged in any way is removed, and counts as not there. docs/cache.md#on-disk
  */
 export class DiskReads {
   private readonly store: CacheStore;
@@ -74,7 +74,7 @@ export class DiskReads {
 
   /**
    * Begins to read what a look-up has not found in memory, right after that look-up.
-   * @param known the fetch that the look-up has found or claimed: it becomes that of the disk where there is something to read
+   * @param known the fetch that the look-up has found or claimed: it becomes that of the disk if there is something to read
    * @param isOfUse whether an entry would serve the request
    */
   begin(key: CacheKey, known: CacheFetch | null, isOfUse: (place: DiskPlace) => boolean): DiskResponse {

@@ -29,7 +29,7 @@ export function sharingNeededFor(response: HeaderBlock, policy: CachePolicy): nu
   return response.find(HeaderId.SetCookie) >= 0 || response.find(HeaderId.SetCookie2) >= 0 ? SHARED : 0;
 }
 
-/** Whether the origin is told of the client's certificate. */
+/** Whether the origin learns of the client's certificate. */
 function isCertified({ client }: Exchange, policy: CachePolicy): boolean {
   return client.identity !== null || (policy.demandsCertificates && client.tls);
 }

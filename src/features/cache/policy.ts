@@ -8,7 +8,7 @@ export interface CachePolicy {
   readonly maxPayloadBytes: number;
   /** Whether its responses carry a request id. */
   readonly namesRequests: boolean;
-  /** Whether answers to requests with Cookie, and those with Set-Cookie, are shared only where they say so. */
+  /** Whether answers to requests with Cookie, and those with Set-Cookie, are shared only if they say so. */
   readonly bypassesCookies: boolean;
   /** Whether every TLS client has shown a certificate. */
   readonly demandsCertificates: boolean;

@@ -9,7 +9,7 @@ import { tagsOf } from "./tags.ts";
 
 /** Takes responses out, as an order says or those of a request's resource. */
 interface Purger {
-  /** @param done is told how many, now or later */
+  /** @param done learns how many, now or later */
   purge(order: PurgeOrder, done: (purged: number) => void): void;
   /** @returns how many */
   purgeResource(ex: Exchange, isSoft: boolean): number;

@@ -5,7 +5,7 @@ import { signatureOf, tagsOf } from "./tags.ts";
 /** What the thread of the disk is asked to take out. */
 export interface DiskPurge {
   readonly order: PurgeOrder;
-  /** The time from which on entries are stale; -1 if they are taken out. */
+  /** The time from which on entries are stale; -1 if they are removed. */
   readonly staleSinceMs: number;
 }
 

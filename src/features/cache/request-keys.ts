@@ -8,13 +8,13 @@ import type { KeyRules } from "./key-rules.ts";
 import { CacheKey } from "./store/cache-key.ts";
 
 /**
- * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`, and the route between where it has
+ * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`, and the route between if it has
  * `match`. docs/cache.md#the-key
  * The parts are kept apart by bytes that stand in none of them, since a target may hold `:ae=` itself. There is one key
  * object: it holds until the next is asked for.
  *
  * Where clients may show certificates, TLS and cleartext have responses of their own: what is fetched over the one may be
- * meant for those alone who were let in there. docs/security.md#cache-and-identity
+ * meant for those alone who were admitted there. docs/security.md#cache-and-identity
  */
 export class RequestKeys {
   private readonly key: CacheKey;
@@ -82,7 +82,7 @@ export class RequestKeys {
 }
 
 /**
- * Host in lower case, with its port where it has one: the colons of an IPv6 literal stand in brackets and are none of the
+ * Host in lower case, with its port if it has one: the colons of an IPv6 literal stand in brackets and are none of the
  * port's. Without Host it is empty.
  */
 function addAuthority(key: CacheKey, request: RequestHead): void {

@@ -41,7 +41,7 @@ interface CachePorts {
   readonly onPurged: PurgeNote;
   /** Is told of what requests that change a resource have taken out; null if no other gateway is to know. */
   readonly onInvalidated: InvalidationNote | null;
-  /** Gives an exchange its request id, where no origin will see it. */
+  /** Gives an exchange its request id, if no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
   /** Notified of the end of what is fetched in the background. */
   readonly endTaps: readonly ResponseTap[];
@@ -93,7 +93,7 @@ export class ResponseCache {
 
   /**
    * Takes responses out, or makes them stale.
-   * @param done is told how many, now or later
+   * @param done learns how many, now or later
    */
   purge(order: PurgeOrder, done: (purged: number) => void): void {
     if (order.kind === "uri" && order.authority !== "") {

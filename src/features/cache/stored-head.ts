@@ -64,7 +64,7 @@ export class StoredHeads {
   }
 
   /**
-   * Writes the length of a body into its stored head, where it was not known when that was made.
+   * Writes the length of a body into its stored head, if it was not known when that was made.
    * @param head what `length` and `fieldCount` were then
    */
   writeLength(fill: number, head: { length: number; fieldCount: number }, bodyBytes: number): void {

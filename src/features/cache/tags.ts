@@ -2,7 +2,7 @@ import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 
 /**
- * The names by which a response may be taken out together with others: those of `Cache-Tag`, parted by commas, and those of
+ * The names by which a response may be removed together with others: those of `Cache-Tag`, parted by commas, and those of
  * `Surrogate-Key`, parted by spaces. docs/cache.md#tags
  */
 export function tagsOf(headers: HeaderBlock): ReadonlySet<string> {

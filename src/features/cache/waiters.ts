@@ -62,7 +62,7 @@ export interface WaitTime {
 
 /**
  * Exchanges that wait for a response that another exchange fetches. A fetch of this worker wakes them at once; for those of
- * others the slots are looked at every few milliseconds, while any exchange waits.
+ * others the slots are examined every few milliseconds, while any exchange waits.
  */
 export class Waiters {
   private readonly store: CacheStore;

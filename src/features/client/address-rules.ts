@@ -31,7 +31,7 @@ class NetworkRules implements AddressRules {
 }
 
 /**
- * The same where countries and autonomous systems are named too: what is in one of the lists that deny is refused; where there is a
+ * The same where countries and autonomous systems are named too: what is in one of the lists that deny is refused; if there is a
  * list that allows, of networks or of countries, all that is in neither is. docs/guards.md#countries-and-networks
  */
 class PlaceRules implements AddressRules {

@@ -12,7 +12,7 @@ export interface TrustedProxies {
  * The client that X-Forwarded-For tells of: from the right, the first address that is no trusted proxy itself, since
  * every proxy appends the one it saw and only those of ours are believed. Where all are trusted it is the left-most.
  *
- * @returns "" if the head has no field about a client: then the proxy speaks for itself; UNKNOWN_CLIENT where the list is
+ * @returns "" if the head has no field about a client: then the proxy speaks for itself; UNKNOWN_CLIENT if the list is
  *   empty, unreadable up to that address, or longer than any chain of proxies in earnest, and where only other fields tell
  *   of a client: they are not read, but the client exists. docs/security.md#client-addresses
  */

@@ -3,7 +3,7 @@ import { autonomousSystem, country } from "../../config/place-kinds.ts";
 import { block, type ConfigOf } from "../../config/row.ts";
 import { cidr } from "../../config/scalars.ts";
 
-/** Address rules, of the server or of a route: `deny` is looked at first. docs/guards.md#address-rules */
+/** Address rules, of the server or of a route: `deny` is examined first. docs/guards.md#address-rules */
 export const ipRules = block({
   allow: {
     type: list(cidr(), "networks"),

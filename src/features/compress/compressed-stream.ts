@@ -46,7 +46,7 @@ export class CompressedStream implements TurnOwner {
   private bytesIn = 0;
   private bytesOut = 0;
 
-  /** @param flushes whether each slice is; else all pieces are held until `giveHeld` or the end */
+  /** @param flushes whether each slice is; else all pieces wait until `giveHeld` or the end */
   constructor(taker: StreamTaker, services: CompressionPorts, coding: Coding, level: number, flushes: boolean) {
     this.taker = taker;
     this.services = services;

@@ -79,7 +79,7 @@ export function varying(fields: PrebuiltResponse["fields"]): (readonly [string, 
 }
 
 /**
- * A 304 has the tag in the form in which the client has named it: what it has stored is the compressed form, where that is the
+ * A 304 has the tag in the form in which the client has named it: what it has stored is the compressed form, if that is the
  * weak one (RFC 9110 §15.4.5).
  */
 export function describeNotModified({ response, request }: Exchange): void {
@@ -92,7 +92,7 @@ export function describeNotModified({ response, request }: Exchange): void {
   addVary(headers);
 }
 
-/** Adds Vary: Accept-Encoding, where the response does not say it. */
+/** Adds Vary: Accept-Encoding, if the response does not say it. */
 export function addVary(headers: HeaderBlock): void {
   for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
     const tokens = new ListTokens(headers, i);

@@ -40,7 +40,7 @@ class FixedForms {
     this.codecs = codecs;
   }
 
-  /** The response in a coding; the same one where nothing is to be done. */
+  /** The response in a coding; the same one if nothing is to be done. */
   of(reply: PrebuiltResponse, coding: Coding): FixedForm {
     let forms = this.forms.get(reply);
     if (forms === undefined) {

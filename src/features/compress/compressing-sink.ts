@@ -22,7 +22,7 @@ import type { CompressingHandlerPorts } from "./compression-services.ts";
 
 /** Longest file whose compressed form is kept. docs/compression.md#files */
 const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;
-/** Milliseconds for which a response is held until its body is complete; then what there is goes out, and the rest as it comes. */
+/** Milliseconds for which a response waits until its body is complete; then what there is goes out, and the rest as it comes. */
 const COMPRESSION_HOLD_MS = 250;
 /** The same where the cache would store it, which it can only with a length. */
 const COMPRESSION_HOLD_STORED_MS = 2000;
@@ -42,7 +42,7 @@ const enum Stage {
 }
 
 /**
- * Compresses the response of one exchange, where it is one to be compressed. Until all that the handler gave has left, it
+ * Compresses the response of one exchange, if it is one to be compressed. Until all that the handler gave has left, it
  * is the client's source. docs/compression.md
  */
 export class CompressingSink extends PassingSink implements ResponseSource, TimerOwner {
@@ -102,7 +102,7 @@ export class CompressingSink extends PassingSink implements ResponseSource, Time
     if (judged === Compressible.NotModified) describeNotModified(ex);
     else if (judged === Compressible.Yes && ex.request.method === Method.Head) {
       describeCompressed(ex.response, this.coding);
-      // RFC 9110 §9.3.2: the length where it is known without compressing.
+      // RFC 9110 §9.3.2: the length if it is known without compressing.
       const kept = this.findKept(ex);
       ex.response.lengthWithoutBody = kept !== null;
       if (kept !== null) ex.response.contentLength = kept.length;
@@ -181,7 +181,7 @@ export class CompressingSink extends PassingSink implements ResponseSource, Time
     this.origin.onWritable(ex);
   }
 
-  /** The stream is complete. @param pieces all of it, where the head is held: its length is known now */
+  /** The stream is complete. @param pieces all of it, if the head is held: its length is known now */
   complete(ex: Exchange, pieces: readonly Uint8Array[], bytesIn: number, bytesOut: number): void {
     const { inner, coding } = this;
     this.parts.services.codecs.counter.compressed(coding, bytesIn, bytesOut);

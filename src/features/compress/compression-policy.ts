@@ -11,7 +11,7 @@ export interface CompressionPolicy {
   readonly minBytes: number;
   /** By Coding. */
   readonly levels: readonly number[];
-  /** Longest body that is held until all of it is compressed, so that the cache gets it with a length; 0 if there is no cache. */
+  /** Longest body that waits until all of it is compressed, so that the cache gets it with a length; 0 if there is no cache. */
   readonly storedBytes: number;
 }
 

@@ -29,7 +29,7 @@ export interface FixedForm {
 
 /** Prebuilt responses in each coding. */
 interface FixedFormSource {
-  /** The response in a coding; the same one where nothing is to be done. */
+  /** The response in a coding; the same one if nothing is to be done. */
   of(reply: PrebuiltResponse, coding: Coding): FixedForm;
 }
 

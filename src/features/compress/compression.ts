@@ -7,7 +7,7 @@ import { ContentCodingPhase } from "./content-coding-phase.ts";
 import { PackedFiles } from "./packed-files.ts";
 import type { CompressionConfig } from "./settings.ts";
 
-/** Longest body that is held until all of it is compressed, so that the cache can store it. */
+/** Longest body that waits until all of it is compressed, so that the cache can store it. */
 const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
 
 /** Settings of the server that compression reads. */

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of compression. docs/compression.md */
+/** The counts of compression. docs/compression.md */
 export const COMPRESS_METRICS = {
   gateway_compressed_responses_total: {
     kind: "counter",

@@ -15,7 +15,7 @@ export class PackedFiles {
     this.maxBytes = maxBytes;
   }
 
-  /** Null where there is none. */
+  /** Null if there is none. */
   find(key: string): Uint8Array | null {
     const form = this.forms.get(key);
     if (form === undefined) return null;

@@ -87,5 +87,5 @@ export class LabelTraffic {
 const KEPT = 0.8;
 /** Requests that have faded so far are gone. */
 const NOTHING = 0.01;
-/** Labels that are looked at: two blocks of 2 KB each. */
+/** Labels that are examined: two blocks of 2 KB each. */
 const MAX_LABELS = 2048;

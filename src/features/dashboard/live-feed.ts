@@ -45,7 +45,7 @@ export interface FeedPorts {
   readonly gateway: () => LiveGateway;
   readonly targets: () => readonly LiveTarget[];
   readonly certificates: () => LiveState["certificates"];
-  /** Null where it is off. */
+  /** Null if it is off. */
   readonly cache: () => Omit<LiveCache, "results"> | null;
   /** Modules of functions and hooks, with counts since the start. */
   readonly modules: () => readonly LiveModule[];
@@ -136,7 +136,7 @@ export class LiveFeed implements ControlService<unknown> {
     this.observe();
   }
 
-  /** A worker has begun to serve: it is told whether to look. */
+  /** A worker has begun to serve: it learns whether to look. */
   workerReady(): void {
     if (this.isObserved) this.from.observe(true);
   }
@@ -417,7 +417,7 @@ function textOf(fields: EventFields): string {
 /** Streams that may be open at once, all workers together. */
 const MAX_WATCHERS = 32;
 const TICK_MS = 1000;
-/** Without watchers the counters are looked at once in so many ticks. */
+/** Without watchers the counters are examined once in so many ticks. */
 const TICKS_UNWATCHED = 5;
 const MAX_POINTS = 900;
 const HISTORY_MS = 15 * 60_000;

@@ -1,4 +1,4 @@
-// What the dashboard is told once a second. Types alone: the page of the browser is compiled with them, too.
+// What the dashboard learns once a second. Types alone: the page of the browser is compiled with them, too.
 
 import type { CanaryStanding } from "../../core/canary-standing.ts";
 import type { Percentiles } from "../../core/latency-sketch.ts";
@@ -74,7 +74,7 @@ export interface LiveAttacker {
   readonly lastAt: number;
   readonly path: string;
   readonly userAgent: string;
-  /** Its handshake, where the configuration names a fingerprint; "" for none. An older gateway does not say. */
+  /** Its handshake, if the configuration names a fingerprint; "" for none. An older gateway does not say. */
   readonly ja4?: string;
 }
 
@@ -94,7 +94,7 @@ export interface LiveBan {
 export interface LiveWorker {
   readonly requests: number;
   readonly connections: number;
-  /** Share of one processor, 0 to 1; -1 where it is not known yet. */
+  /** Share of one processor, 0 to 1; -1 if it is not known yet. */
   readonly load: number;
   /** How much later than wanted its timer came, in milliseconds. */
   readonly lagMs: number;
@@ -311,12 +311,12 @@ export interface LiveState {
   readonly attackers: readonly LiveAttacker[];
   /** The newest first. An older gateway does not say. */
   readonly bans?: readonly LiveBan[];
-  /** Null where it is off. */
+  /** Null if it is off. */
   readonly cache: LiveCache | null;
   /** `notAfterS` in seconds since the epoch. */
   readonly certificates: readonly { readonly domain: string; readonly notAfterS: number }[];
   readonly workers: readonly LiveWorker[];
-  /** The busiest first; empty where there are neither functions nor hooks. */
+  /** The busiest first; empty if there are neither functions nor hooks. */
   readonly modules: readonly LiveModule[];
   /** An older gateway does not say. */
   readonly canaries?: readonly CanaryStanding[];

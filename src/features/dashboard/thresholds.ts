@@ -2,9 +2,9 @@
 export interface Threshold {
   readonly value: number;
   readonly unit: string;
-  /** Seconds over which it is looked at live; 0 is at the moment. Absent where only a rule of Prometheus goes by it. */
+  /** Seconds over which it is examined live; 0 is at the moment. Absent where only a rule of Prometheus goes by it. */
   readonly liveS?: number;
-  /** Seconds over which the rules of `edge alerts` look at it. Absent where none goes by it. */
+  /** Seconds over which the rules of `edge alerts` look at it. Absent if none goes by it. */
   readonly alertS?: number;
   readonly meaning: string;
 }

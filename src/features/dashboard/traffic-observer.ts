@@ -110,7 +110,7 @@ export class TrafficObserver {
   }
 
   /**
-   * Of requests that went well only so many are shown that there is room for the others; fewer where there are many, since a row costs as much
+   * Of requests that went well only so many are shown that there is room for the others; fewer if there are many, since a row costs as much
    * as counting a hundred requests.
    */
   private row(ex: Exchange, status: number, route: string): void {
@@ -142,7 +142,7 @@ export class TrafficObserver {
   }
 }
 
-/** Why the gateway itself refused a request; "" if it did not, or where it is no fault of the client. */
+/** Why the gateway itself refused a request; "" if it did not, or if it is no fault of the client. */
 function refusalOf(ex: Exchange, status: number): string {
   if (ex.attempt.upstreamLabel !== "") return "";
   const { kind, label } = faultRow(ex.fault);

@@ -79,7 +79,7 @@ export function isBusy(load: number): boolean {
   return load > THRESHOLDS.workerLoad.value;
 }
 
-/** How a share of 5xx stands out, where there are enough requests for one. */
+/** How a share of 5xx stands out, if there are enough requests for one. */
 export function gradeOfErrors(share: number): "none" | "warn" | "bad" {
   if (share >= THRESHOLDS.manyErrors.value) return "bad";
   return share >= THRESHOLDS.someErrors.value ? "warn" : "none";
@@ -225,7 +225,7 @@ function ofCertificates({ at, certificates }: JudgedState): LiveFinding[] {
   return found;
 }
 
-/** Of the last minute, as far as it has been looked at. */
+/** Of the last minute, as far as it has been examined. */
 function ofErrors(
   { at, totals }: JudgedState,
   past: readonly LivePoint[],

@@ -14,7 +14,7 @@ export interface DashboardGuard {
   admitsShell(ex: Exchange): boolean;
 }
 
-/** Asks the control thread for the first event: 200 with the event, or another status with what is wrong. */
+/** Asks the control thread for the first event: 200 with the event, or another status with the fault. */
 type AskToWatch = (response: (status: number, contentType: string, body: string) => void) => void;
 
 /**
@@ -29,7 +29,7 @@ export class Watchers implements WorkerService<{ readonly internalApi: unknown }
   /** Who may see the internal endpoints, as text; "" before the first configuration. */
   private access = "";
 
-  /** @param onCount is told how many there are whenever that has changed, or may have */
+  /** @param onCount learns how many there are whenever that has changed, or may have */
   constructor(onCount: (count: number) => void) {
     this.onCount = onCount;
   }

@@ -114,7 +114,7 @@ export class FileShelf {
  * The small files and the facts about all files that a worker keeps, bounded in bytes and in number.
  *
  * Eviction is second chance: a hit sets one flag, which is cheaper than moving the entry in a list, and files that were
- * asked for once by a crawl leave before those that are asked for again and again.
+ * asked for once by a crawl leave before those asked for again and again.
  */
 export class FileCache {
   readonly pass: LoopPass = new LoopPass();

@@ -20,7 +20,7 @@ import type { LoopPass } from "./loop-pass.ts";
 import { encodedPath, encodedQuery } from "./percent-escape.ts";
 import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
 
-/** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
+/** Milliseconds that what is known of a file is believed before the disk is asked again, if no response is stored. */
 export const FILE_RECHECK_MS = 100;
 
 /** The settings of a mount. docs/files.md */
@@ -207,13 +207,13 @@ export function directoryLocation(ex: Exchange, prefix: string | null, relative:
   return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
 }
 
-/** What a mount does where no file may be opened, as for a request that is explained: it names the file that it would look for. */
+/** What a mount does if no file may be opened, as for a request that is explained: it names the file that it would look for. */
 export class FileRehearsal implements Handler {
   readonly name = "files";
   private readonly mount: Pick<FileMount, "prefix" | "fallback" | "spa">;
   private readonly note: (file: string) => void;
 
-  /** @param note is told of the file below the folder; of the fallback where the path is hidden, which may be "" */
+  /** @param note learns of the file below the folder; of the fallback where the path is hidden, which may be "" */
   constructor(mount: Pick<FileMount, "prefix" | "fallback" | "spa">, note: (file: string) => void) {
     this.mount = mount;
     this.note = note;

@@ -42,7 +42,7 @@ export class FileStream implements ResponseSource {
   private readonly isWhole: boolean;
   /** Whether the file's bytes need not be read here. */
   private isDirect = true;
-  /** Whether the file is still as its identity says, since it was looked at in this turn. */
+  /** Whether the file is still as its identity says, since it was examined in this turn. */
   private isFresh = true;
   /** Whether the response is complete or cut: nothing may be written any more. */
   private over = false;

@@ -45,7 +45,7 @@ export class FileVariant implements Validators {
   readonly fields: readonly FileField[];
   /** The fields of a 304. RFC 9110 §15.4.5: what guides a cache, and nothing of the content. */
   readonly notModifiedFields: readonly FileField[];
-  /** The whole response, where the file is small enough to be held. */
+  /** The whole response, if the file is small enough to be held. */
   readonly held: PrebuiltResponse | null;
   /** The file that the last response was sent from; it may have been closed since. */
   lastOpen: OpenFile | null = null;

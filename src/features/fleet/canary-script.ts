@@ -5,7 +5,7 @@ import { type StoreScript, storeScript } from "./shared-store.ts";
  * clock, so that all see one verdict. docs/fleet.md#canaries
  *
  *     begin   version, canaries (ids with commas), gateways, milliseconds, most of the share of 5xx above the others, requests that count, usual share
- *     report  version that runs, id, requests since the last report, 5xx among them, "try" before it is taken up, fault
+ *     report  version that runs, id, requests since the last report, 5xx among them, "try" before it is applied, fault
  *     leave   id
  *     clear   version that the source does not have any more
  *

@@ -85,7 +85,7 @@ function isBefore(one: string, other: string): boolean {
   return ms < otherMs || (ms === otherMs && number < otherNumber);
 }
 
-/** Null where it is none: another version may know of more kinds. */
+/** Null if it is none: another version may know of more kinds. */
 function readOrder(text: string): PurgeOrder | null {
   try {
     const { kind, isSoft, ...rest } = JSON.parse(text) as Record<string, unknown>;

@@ -74,7 +74,7 @@ export type ClusterConfig = ConfigOf<typeof cluster>;
 /** How a new configuration is tried. docs/fleet.md#canaries */
 export type CanaryConfig = ClusterConfig["canary"];
 
-/** Notes a limit of the fleet where there is none. @param at where the limit is */
+/** Notes a limit of the fleet if there is none. @param at where the limit is */
 export function checkReach(
   { enabled, reach }: { readonly enabled: boolean; readonly reach: "node" | "cluster" },
   cluster: Pick<ClusterConfig, "enabled">,

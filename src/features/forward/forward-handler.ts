@@ -54,7 +54,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly streamsBodies: boolean;
   /** Statuses of responses that are failures of their target; null if there are none. */
   readonly failureStatuses: ReadonlySet<number> | null;
-  /** The route's `headers`; null where it has none. */
+  /** The route's `headers`; null if it has none. */
   readonly requestEdits: RequestEdits | null;
   /** Signs requests to targets; null without `sign`. */
   readonly signer: HeadSigner | null;
@@ -168,7 +168,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.repeat(ex, target);
   }
 
-  /** A response that counts as a failure goes to the client where no target can be asked instead. @param onlyAnother not the same once more */
+  /** A response that counts as a failure goes to the client if no target can be asked instead. @param onlyAnother not the same once more */
   private onFailedAnswer(ex: Exchange, onlyAnother: boolean): void {
     const failed = ex.attempt.target!;
     ex.attempt.end(this.turn.nowMs);
@@ -322,7 +322,7 @@ class Deadlines {
     this.turn = turn;
   }
 
-  /** Limits the exchange, where the route has a limit. */
+  /** Limits the exchange, if the route has a limit. */
   start(ex: Exchange): void {
     if (this.totalMs === 0) return;
     const deadline = this.free.pop() ?? new Deadline(this);

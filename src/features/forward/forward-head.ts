@@ -17,7 +17,7 @@ import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { copyFields, dropTable } from "../../proto/h1/response-encoder.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 
-/** Own entries in Via after which a request is taken for a loop (508). */
+/** Own entries in Via after which a request counts as a loop (508). */
 const MAX_VIA_HOPS = 10;
 
 /** What a route says of the heads it forwards. */

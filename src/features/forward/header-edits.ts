@@ -9,7 +9,7 @@ import type { Template } from "../../proto/template/template.ts";
 
 /** The changes that a route makes to the fields of one direction, in this order. */
 export interface EditPlan {
-  /** Names of the fields that are taken out, in lower case. */
+  /** Names of the fields that are removed, in lower case. */
   readonly gone: readonly string[];
   /** Fields that are put after the others. */
   readonly added: readonly AddedField[];

@@ -13,7 +13,7 @@ export interface CallCounts {
   readonly queued: number;
 }
 
-/** What is counted of one module. */
+/** The counts of one module. */
 interface OwnCounts {
   outcomes: Partial<Record<CallOutcome, number>>;
   seconds: number;

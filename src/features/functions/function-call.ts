@@ -74,7 +74,7 @@ export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWai
   private hasSentBody = false;
   private attempts = 0;
   private readonly upstreams: Set<FunctionUpstream> = new Set();
-  /** Null where the request's trace is not recorded. */
+  /** Null if the request's trace is not recorded. */
   private readonly span: CallSpanPorts | null;
   private outcome: CallOutcome = "ok";
   /** Of the response; 0 before there is one. */

@@ -110,7 +110,7 @@ export class FunctionPool {
     link.places.rest();
   }
 
-  /** The module cannot be loaded: where no thread has an earlier version of it, its requests are refused. */
+  /** The module cannot be loaded: if no thread has an earlier version of it, its requests are refused. */
   fail(): void {
     this.hasFailed = true;
     if (this.links.length > 0) return;

@@ -40,7 +40,7 @@ export class FunctionTunnel implements TunnelEnd, ResponseSource, LinkCall {
 
   /**
    * @param onOver the place in the thread is free again
-   * @param onLine is told of lines for the log
+   * @param onLine learns of lines for the log
    */
   constructor(link: FunctionLink, id: number, onOver: () => void, onLine: (line: FunctionLine) => void) {
     this.link = link;

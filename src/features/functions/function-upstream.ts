@@ -274,7 +274,7 @@ function readUpstream(records: Records): UpstreamRecord {
 }
 
 /**
- * The request as it goes to the target: method, path and fields of the module, everything about the client as the gateway knows it. Null where it
+ * The request as it goes to the target: method, path and fields of the module, everything about the client as the gateway knows it. Null if it
  * cannot be sent: a module is no better than a client as to what may be in a request.
  */
 function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exchange, idle: IdleExchangePorts) {

@@ -381,7 +381,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ThreadRespons
     listener.onCall(this.site.module, outcome, turn.nowMs - this.startedMs);
   }
 
-  /** The thread is told that nothing more comes. @param outcome to be counted; null if it has been */
+  /** The thread learns that nothing more comes. @param outcome to be counted; null if it has been */
   private leave(outcome: CallOutcome | null): void {
     const { site } = this;
     if (this.stage === Stage.Over) return;

@@ -29,7 +29,7 @@ export function readChange(records: Records): ChangedRequest {
 const KEPT: ReadonlySet<HeaderId> = new Set([...HOP_BY_HOP, ...CLAIMS, HeaderId.Host, HeaderId.Expect]);
 
 /**
- * Gives a request the head that a hook has made. What frames it, its Host, and what is told of the client stay: a hook may do what the
+ * Gives a request the head that a hook has made. What frames it, its Host, and what learns of the client stay: a hook may do what the
  * configuration's `headers.request` and `rewrite` may. docs/functions.md#hooks
  * @returns why the head cannot be sent, or ""
  */
@@ -96,7 +96,7 @@ function retarget(ex: Exchange, method: string, { path, query, isPathNew }: Aske
   return "";
 }
 
-/** Without the prefix of the route, where that is taken off, and the path has it. */
+/** Without the prefix of the route, where that is removed, and the path has it. */
 export function withoutPrefix(path: string, ex: Exchange): string {
   const route = ex.route!;
   const prefix = route.stripPrefix && !route.init.exact ? route.path : "/";

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of functions. docs/functions.md */
+/** The counts of functions. docs/functions.md */
 export const FUNCTION_METRICS = {
   gateway_function_calls_total: {
     kind: "counter",

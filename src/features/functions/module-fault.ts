@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { messageOf, stackOf } from "../../core/error-text.ts";
 import { importsOf, moduleFiles, positionOfImport } from "./module-files.ts";
 
-/** What is wrong with a module, and where. Plain data, so that it survives `postMessage`. */
+/** The fault in a module, and where. Plain data, so that it survives `postMessage`. */
 export interface ModuleFault {
-  /** An absolute path; the module itself where nothing is known. */
+  /** An absolute path; the module itself if nothing is known. */
   readonly file: string;
   /** Line and column from 1; 0 if the place is not known. */
   readonly line: number;

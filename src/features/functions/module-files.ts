@@ -19,7 +19,7 @@ export function moduleFiles(module: string): readonly string[] {
   return [...found];
 }
 
-/** What a file of TypeScript or JavaScript imports, as it is written there; nothing where it cannot be parsed. */
+/** What a file of TypeScript or JavaScript imports, as it is written there; nothing if it cannot be parsed. */
 export function importsOf(file: string, text?: string): readonly string[] {
   const loader = LOADERS.get(extname(file));
   if (loader === undefined) return [];
@@ -31,7 +31,7 @@ export function importsOf(file: string, text?: string): readonly string[] {
   }
 }
 
-/** Where an import is written in a text, from 1; zeros where it is not found. @param name one that is imported; "" for any */
+/** Where an import is written in a text, from 1; zeros if it is not found. @param name one that is imported; "" for any */
 export function positionOfImport(
   text: string,
   specifier: string,

@@ -43,7 +43,7 @@ export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boo
 }
 
 /**
- * The URL before a prefix is taken off: scheme, authority, path and query. The path is that by which the route was chosen, so that what a module
+ * The URL before a prefix is removed: scheme, authority, path and query. The path is that by which the route was chosen, so that what a module
  * decides by it holds for every spelling. docs/functions.md#modules
  */
 function writeUrl(out: Batch, ex: Exchange): void {

@@ -8,7 +8,7 @@ import {
   type Records,
 } from "./wire.ts";
 
-// What a thread says is looked at before it is used: its module can change all that the thread's own code is made of.
+// What a thread says is examined before it is used: its module can change all that the thread's own code is made of.
 
 /** Reads the field of the record of a line for the log. @throws RecordFault if it is none */
 export function readLine(records: Records): FunctionLine {

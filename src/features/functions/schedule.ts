@@ -1,6 +1,6 @@
-// The one place that knows which package reads the expressions of `functions.cron`: croner, without dependencies, loaded where there is one.
+// The one place that knows which package reads the expressions of `functions.cron`: croner, without dependencies, loaded if there is one.
 
-/** What is wrong with a text of five fields, as cron writes schedules; "" for a schedule. docs/functions.md#schedules */
+/** The fault in a text of five fields, as cron writes schedules; "" for a schedule. docs/functions.md#schedules */
 export function scheduleFault(text: string): string {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== FIELDS.length)

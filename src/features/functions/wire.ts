@@ -194,7 +194,7 @@ export class Records {
     return this.text.startsWith(`${word}${id}\n`, this.at);
   }
 
-  /** Goes over the pieces of a body that is complete in this batch and comes right here, and gives it; null, where it is not. */
+  /** Goes over the pieces of a body that is complete in this batch and comes right here, and gives it; null, if it is not. */
   wholeBody(id: number): Buffer | null {
     const before = this.at;
     const pieces: Buffer[] = [];
@@ -326,7 +326,7 @@ export const enum WireCell {
   /** The call that is running now, and of which worker: 0 for none. */
   Current,
   CurrentWorker,
-  /** The kernel's number of the thread: 0 before it has begun, UNKNOWN_THREAD where the system does not tell. */
+  /** The kernel's number of the thread: 0 before it has begun, UNKNOWN_THREAD if the system does not tell. */
   ThreadId,
   /** Requests that it has, of all data workers; grows by one when a place is given back for which others wait. See ThreadPlaces. */
   Taken,

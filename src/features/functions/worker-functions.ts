@@ -49,7 +49,7 @@ export class WorkerFunctions {
 
   /**
    * @param worker the number of this data worker
-   * @param onIdle is told of a retired thread that has nothing of this worker in hand any more
+   * @param onIdle learns of a retired thread that has nothing of this worker in hand any more
    */
   constructor(worker: number, ports: LinkPorts, onIdle: (thread: number) => void) {
     this.worker = worker;

@@ -40,7 +40,7 @@ export type GeoKind = "country_db" | "asn_db";
 
 /**
  * Opens a database and looks whether it has what it is asked for.
- * @throws Error that says what is wrong with it
+ * @throws Error that names the fault in it
  */
 export function openDatabase(kind: GeoKind, bytes: Uint8Array): MmdbReader {
   const reader = new MmdbReader(bytes);
@@ -97,7 +97,7 @@ interface GeoFiles {
   readonly asnDb: string;
 }
 
-/** Notes rules about countries and networks where no database says where an address is. @param spot of the rules */
+/** Notes rules about countries and networks if no database says where an address is. @param spot of the rules */
 export function checkPlaceRules(rules: PlaceRules, { countryDb, asnDb }: GeoFiles, spot: Spot): void {
   needsDatabase(rules.allow_countries, "country_db", countryDb, below(spot, "allow_countries"));
   needsDatabase(rules.deny_countries, "country_db", countryDb, below(spot, "deny_countries"));

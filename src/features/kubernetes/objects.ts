@@ -12,7 +12,7 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** An object as the API server has it. What it says is data of others: each member is looked at before it is used. */
+/** An object as the API server has it. What it says is data of others: each member is examined before it is used. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;

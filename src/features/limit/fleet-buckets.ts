@@ -53,7 +53,7 @@ export class FleetKey extends BucketKey {
 export const ASK = -1;
 
 /**
- * One worker's part of the buckets of a fleet. Far from its limit a key is let in at once, and the store is told some milliseconds
+ * One worker's part of the buckets of a fleet. Far from its limit a key is admitted at once, and the store is told some milliseconds
  * later; near it tokens are fetched ahead, as many as the worker is asked for until it may ask again. A request waits for the store
  * only where more come than the last ones have led to expect. docs/fleet.md#rate-limits
  */
@@ -134,7 +134,7 @@ export class FleetBuckets {
     this.port.count("alone");
   }
 
-  /** Notes that the gateway's own buckets have let a request in, since the store has not answered in time: it is told of it. */
+  /** Notes that the gateway's own buckets have let a request in, since the store has not answered in time: it learns of it. */
   letIn(key: FleetKey): void {
     const found = this.buckets.get(key.text);
     if (found === undefined) return;
@@ -344,7 +344,7 @@ class Bucket {
     return this.spent + this.told;
   }
 
-  /** Tokens that are left, where no other worker takes any. */
+  /** Tokens that are left, if no other worker takes any. */
   left(nowMs: number): number {
     return this.expected(nowMs) - this.untold;
   }
@@ -419,7 +419,7 @@ class Bucket {
     this.told = 0;
   }
 
-  /** Tokens that the store has by now, where no worker takes any. */
+  /** Tokens that the store has by now, if no worker takes any. */
   private expected(nowMs: number): number {
     return Math.min(this.rate.burst, this.known + (nowMs - this.knownMs) * this.rate.perMs);
   }
@@ -467,7 +467,7 @@ const LEASED_MS = 20;
 const LEASE_MS = 1000;
 /** What is in demand is reckoned over so long. */
 const DEMAND_MS = 100;
-/** What others have taken is told after so long, even where the store is busy. */
+/** What others have taken is told after so long, even if the store is busy. */
 const SHARE_MS = 1000;
 /** Calls of the whole fleet, as long as none must be made: a server of Redis bears several times as many. */
 const STORE_CALLS_PER_MS = 14;

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of rate limits. docs/guards.md#rate-limits */
+/** The counts of rate limits. docs/guards.md#rate-limits */
 export const LIMIT_METRICS = {
   gateway_rate_limited_requests_total: {
     kind: "counter",

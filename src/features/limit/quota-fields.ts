@@ -4,7 +4,7 @@ import type { RateLimitConfig } from "./settings.ts";
 
 /**
  * The fields `RateLimit-Policy` and `RateLimit` of responses, as draft-ietf-httpapi-ratelimit-headers-10 has them: what a limit allows,
- * what is left of it for this client, and when there will be more. docs/guards.md#fields-of-a-rate-limit
+ * the rest of it for this client, and when there will be more. docs/guards.md#fields-of-a-rate-limit
  */
 export class QuotaFields {
   private readonly policy: string;

@@ -24,12 +24,12 @@ export class RateLimit {
   private readonly buckets: TokenBuckets;
   private readonly rate: BucketRate;
   private readonly key: LimitKey;
-  /** What a client may send in all, where the buckets go by what it says of itself; null where they do not. */
+  /** What a client may send in all, where the buckets go by what it says of itself; null if they do not. */
   private readonly ceiling: { readonly rate: BucketRate; readonly key: LimitKey } | null = null;
   private readonly status: number;
-  /** What responses say of the limit; null where they say nothing. */
+  /** What responses say of the limit; null if they say nothing. */
   private readonly fields: QuotaFields | null;
-  /** The same limit for a whole fleet; null where it is this gateway's. */
+  /** The same limit for a whole fleet; null if it is this gateway's. */
   private readonly fleet: FleetPart | null;
   private readonly refusals: (PrebuiltResponse | undefined)[] = [];
   /** The rest after the last `take`, as responses tell it; null if they do not. */
@@ -63,7 +63,7 @@ export class RateLimit {
   /**
    * `take` for a limit of the fleet.
    * @param later called once where this gives null, never before it returns; it is given what gives the seconds
-   * @returns the seconds, as `take`; null where the store must be asked first
+   * @returns the seconds, as `take`; null if the store must be asked first
    */
   takeShared(ex: Exchange, clock: NowMs, later: (seconds: () => number) => void): number | null {
     const { buckets, rate, key } = this.fleet!;

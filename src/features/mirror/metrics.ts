@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of mirrors. docs/upstreams.md#mirroring */
+/** The counts of mirrors. docs/upstreams.md#mirroring */
 export const MIRROR_METRICS = {
   gateway_mirrored_requests_total: {
     kind: "counter",

@@ -222,7 +222,7 @@ class WaitingFlow implements BodyFlow {
     this.isResumed = true;
   }
 
-  /** Gives the source its place back, where it is still held. */
+  /** Gives the source its place back, if it is still held. */
   leave(ex: Exchange): void {
     if (ex.flow !== this) return;
     ex.flow = this.inner;

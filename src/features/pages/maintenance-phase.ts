@@ -4,7 +4,7 @@ import type { PageText } from "./page-text.ts";
 
 /** Maintenance of a route, or of the server for it. */
 export interface Maintenance {
-  /** Null where the page of the status holds. */
+  /** Null if the page of the status holds. */
   readonly page: PageText | null;
   /** Clients that get in. */
   readonly allow: { has(address: string): boolean };

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of maintenance. docs/pages.md#maintenance */
+/** The counts of maintenance. docs/pages.md#maintenance */
 export const PAGE_METRICS = {
   gateway_maintenance_refusals_total: {
     kind: "counter",

@@ -9,7 +9,7 @@ export interface PageFacts {
 }
 
 /**
- * A page in HTML in which `{status}`, `{reason}` and `{request_id}` are filled in. Nothing else of it is looked at: a page
+ * A page in HTML in which `{status}`, `{reason}` and `{request_id}` are filled in. Nothing else of it is examined: a page
  * may be full of braces. docs/pages.md#the-built-in-page
  */
 export class PageText {

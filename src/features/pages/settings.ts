@@ -10,7 +10,7 @@ import { cidr, duration, fileName, flag } from "../../config/scalars.ts";
 /** `errors`: pages by status or class, and whether they also take the place of what origins say. docs/pages.md#pages-of-your-own */
 export interface ErrorPages {
   readonly pages: readonly ErrorPage[];
-  /** Null where the key is not there. */
+  /** Null if the key is not there. */
   readonly intercept: boolean | null;
 }
 

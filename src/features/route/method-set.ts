@@ -41,5 +41,5 @@ export function allowValue(allowed: Uint8Array): string {
 }
 
 const EVERY_METHOD: MethodSet = setOf([]);
-/** What a 405 for CONNECT or TRACE lists where no route says more. */
+/** What a 405 for CONNECT or TRACE lists if no route says more. */
 export const ALL_METHODS: string = EVERY_METHOD.allow;

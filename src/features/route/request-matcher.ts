@@ -15,7 +15,7 @@ import { ja4Of } from "../../proto/tls/ja4.ts";
 import { methodSet } from "./method-set.ts";
 
 /**
- * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name
+ * What `match` of a route asks of a request: all of it must hold. If a name occurs several times, or an origin may read a name
  * or a value in several ways, one that fits is enough, so that no spelling hides a value from the route that is meant for it.
  * docs/routing.md#match
  */

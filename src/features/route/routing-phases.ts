@@ -24,7 +24,7 @@ import type { Router } from "./router.ts";
 interface ExactRouting {
   readonly router: Router;
   readonly bodies: BodyRules;
-  /** Null where there are no mounts. */
+  /** Null if there are no mounts. */
   readonly guard: PrefixGuard | null;
   /** Whether an exchange without a route is a question of a browser, which a later phase answers for every method. */
   readonly isPreflight: ((ex: Exchange) => boolean) | null;
@@ -63,7 +63,7 @@ export class RouteExactPhase implements Phase {
     return refuseUnrouted(ex, Fault.MethodNotAllowed, this.routing.bodies);
   }
 
-  /** The route, and the exchange's paths; null also where the path is a route's that lacks the method: see `router.refused`. */
+  /** The route, and the exchange's paths; null also if the path is a route's that lacks the method: see `router.refused`. */
   find(ex: Exchange): Route | null {
     if (!isPlainPath(ex.request)) return this.findUnusual(ex);
     const route = this.router.findExact(ex.request);

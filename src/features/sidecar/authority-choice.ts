@@ -45,7 +45,7 @@ export class AuthorityChoice implements TargetChoice {
     this.turn = turn;
   }
 
-  /** Why the request names no server that it could go to; Fault.None where it does. */
+  /** Why the request names no server that it could go to; Fault.None if it does. */
   faultOf(ex: Exchange): Fault {
     const target = this.targetOf(ex);
     return target instanceof OriginTarget ? Fault.None : target;

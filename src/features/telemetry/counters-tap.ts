@@ -68,7 +68,7 @@ export class CountersTap implements Phase, ResponseTap {
     if (slot < 0) slot = this.assign(ex, column);
     const id = route === null ? this.unmatchedId : route.counterId;
     counters.requestEnded(id, slot, ex.bodyBytes, ex.sentBytes);
-    // `step` is 0 only where the head was refused, before the first phase, which is `run`. The time that a peer took
+    // `step` is 0 only if the head was refused, before the first phase, which is `run`. The time that a peer took
     // for a bad head, ten seconds with some, says nothing of the gateway.
     if (ex.step > 0) {
       counters.requestLeft();

@@ -20,7 +20,7 @@ export class Exemplars {
   private readonly tookMs: Float64Array = new Float64Array(BUCKETS.length).fill(-1);
   private readonly endMs: Float64Array = new Float64Array(BUCKETS.length);
 
-  /** Takes a span; its trace's id is text only where a scraper reads it. */
+  /** Takes a span; its trace's id is text only if a scraper reads it. */
   note(span: StoredSpan): void {
     if (span.number(SpanNumber.Kind) !== SpanKind.Request) return;
     const endMs = span.number(SpanNumber.EndMs);

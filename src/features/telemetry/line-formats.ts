@@ -22,11 +22,11 @@ export interface AccessLogPorts {
   readonly random: () => number;
   /** Whether lines have `user`: where `auth` is configured. */
   readonly namesUsers: boolean;
-  /** Whether lines have `country`: where there is a database of countries. */
+  /** Whether lines have `country`: if there is a database of countries. */
   readonly namesCountries: boolean;
   /** Whether lines have `trace_id`: where `telemetry` is configured. */
   readonly namesTraces: boolean;
-  /** Whether lines have `listener`: where there is `server.listeners`. */
+  /** Whether lines have `listener`: if there is `server.listeners`. */
   readonly namesListeners?: boolean;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
@@ -69,7 +69,7 @@ export function lineWriter({ format, fields }: LineForm, ports: AccessLogPorts):
   return textWriter(templateOf(format, NAMES), readers, ports);
 }
 
-/** What a field says of a request: null, or "", where there is nothing to say. */
+/** What a field says of a request: null, or "", if there is nothing to say. */
 type FieldReader = (ex: Exchange) => string | number | null;
 
 type FieldReaders = Readonly<Record<AccessField | "clf_time", FieldReader>>;

@@ -12,7 +12,7 @@ interface LogPorts {
   write(batch: string): void;
 }
 
-/** What is counted of a worker's log. */
+/** The counts of a worker's log. */
 export interface LogCounters {
   logDropped(lines: number): void;
   logSent(chars: number): void;

@@ -41,7 +41,7 @@ export class LogWriter implements LineSink {
   private queue: string[] = [];
   private queuedChars = 0;
   private busy = false;
-  /** What is left of a line that an error has cut: it is written before all others, so that the line is whole after all. */
+  /** The rest of a line that an error has cut: it is written before all others, so that the line is whole after all. */
   private rest: Uint8Array = NOTHING;
   /** Whether the last write succeeded: a report of lost lines to an output that fails would only be lost too. */
   private healthy = true;

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of refusals for their bytes or by a limit, and of telemetry itself. */
+/** The counts of refusals for their bytes or by a limit, and of telemetry itself. */
 export const TELEMETRY_METRICS = {
   gateway_framing_rejections_total: {
     kind: "counter",

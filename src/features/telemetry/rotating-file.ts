@@ -76,7 +76,7 @@ export class RotatingFile implements LogOutput {
     });
   }
 
-  /** Takes a line back that was cut: the next one may come from another process. @returns what is left of the bytes */
+  /** Takes a line back that was cut: the next one may come from another process. @returns the rest of the bytes */
   private withoutTornLine(fd: number, bytes: Uint8Array, written: number): number {
     const whole = written === 0 ? 0 : bytes.lastIndexOf(LINE_BREAK, written - 1) + 1;
     try {
@@ -157,7 +157,7 @@ export class RotatingFile implements LogOutput {
   }
 }
 
-/** Its folder is made where it is not there, or no longer. */
+/** Its folder is made if it is not there, or no longer. */
 function opened(file: string): number {
   try {
     return openSync(file, "a", MODE);

@@ -22,7 +22,7 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
 interface TracerSettings {
   /** Share of the requests without a caller that decides whose spans are recorded, 0 to 1. */
   readonly sample: number;
-  /** Whether origins are told of the trace. */
+  /** Whether origins learn of the trace. */
   readonly propagates: boolean;
 }
 
@@ -37,7 +37,7 @@ interface TracerPorts {
 }
 
 /**
- * Finds or begins the trace of each request, tells origins of it and records the spans of those that are sampled. A request that is
+ * Finds or begins the trace of each request, tells origins of it and records the spans of those sampled. A request that is
  * neither sampled nor told of has no object. docs/tracing.md
  */
 export class Tracer {
@@ -50,7 +50,7 @@ export class Tracer {
   /** Name and value of the field for the next request. */
   private readonly field: Uint8Array = new Uint8Array(FIELD_BYTES);
 
-  /** @param trusts whether the client's own trace is taken up */
+  /** @param trusts whether the client's own trace is applied */
   constructor(settings: TracerSettings, ports: TracerPorts, trusts: (ex: Exchange) => boolean) {
     this.settings = settings;
     this.ports = ports;

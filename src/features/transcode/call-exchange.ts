@@ -112,7 +112,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     return this.call!.send(this.codec!.encode({ path, query, body: value, large: null, hasOddNumbers }));
   }
 
-  /** Whose large messages these are: what is left of them ends with the exchange. */
+  /** Whose large messages these are: the rest of them ends with the exchange. */
   get messageOwner(): MessageOwner {
     this.owner ??= { client: this.ex!.clientIp, connection: this.ex!.client };
     return this.owner;

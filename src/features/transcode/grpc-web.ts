@@ -64,7 +64,7 @@ class GrpcWebSink extends PassingSink {
   private readonly isText: boolean;
   private readonly walk: FrameWalk = new FrameWalk();
   private isGrpc = false;
-  /** The status and its companions, where the head had them: a response without messages has nothing but a head. */
+  /** The status and its companions, if the head had them: a response without messages has nothing but a head. */
   private headStatus: readonly Field[] = [];
 
   constructor(inner: ResponseSink, isText: boolean) {
@@ -104,7 +104,7 @@ class GrpcWebSink extends PassingSink {
     this.inner.end(ex);
   }
 
-  /** Between two messages a client can be told why there are no more. */
+  /** Between two messages a client can learn why there are no more. */
   override abort(ex: Exchange, fault: Fault): void {
     if (
       !this.isGrpc ||

@@ -7,7 +7,7 @@ import { BadInput, type FieldText, type RequestInput } from "./request-input.ts"
 import { detailsOf } from "./status-details.ts";
 
 /**
- * Where there is no schema: the fields go as a JSON object, and the response comes as JSON, as `application/grpc+json`.
+ * If there is no schema: the fields go as a JSON object, and the response comes as JSON, as `application/grpc+json`.
  * docs/transcoder.md#schema. All that path and query give are texts.
  */
 export class JsonCodec implements MethodCodec {
@@ -59,7 +59,7 @@ function setText(tree: JsonTree, name: string, value: string): void {
   define(holder, last, value);
 }
 
-/** The object that holds the last part of a dotted name, made where it is not there. */
+/** The object that holds the last part of a dotted name, made if it is not there. */
 function placeOf(tree: JsonTree, name: FieldText[0]): [holder: JsonTree, last: string] {
   const parts = name.split(".");
   if (parts.length > MAX_JSON_DEPTH) throw new BadInput(`a name goes deeper than ${MAX_JSON_DEPTH} levels`);

@@ -66,7 +66,7 @@ export function give(
 
 /**
  * Metadata of a call's end as trailers, for a client that takes such: each with `Grpc-Trailer-` before its name, so that none is a field that
- * means something else. Null where there are none. docs/transcoder.md#metadata
+ * means something else. Null if there are none. docs/transcoder.md#metadata
  */
 export function trailersFor(ex: Exchange, metadata: GrpcMetadata): HeaderBlock | null {
   const { method, headers } = ex.request;

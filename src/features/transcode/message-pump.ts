@@ -74,7 +74,7 @@ export class MessagePump {
     if (wantsMore && !this.isOver) this.source.more();
   }
 
-  /** The large message has been taken. The caller runs the pump where there is room for more. */
+  /** The large message has been taken. The caller runs the pump if there is room for more. */
   release(): void {
     this.isHeld = false;
   }

@@ -12,7 +12,7 @@ export interface MethodCodec {
   encode(input: RequestInput): Uint8Array;
   /** The JSON text of a response's message. @throws UndecodableResponse */
   decode(message: Uint8Array): string;
-  /** In place of JSON, where the response is a body as it is (google.api.HttpBody). @throws UndecodableResponse */
+  /** In place of JSON, if the response is a body as it is (google.api.HttpBody). @throws UndecodableResponse */
   readonly bytesOf?: (message: Uint8Array) => BytesResponse;
   /** The `details` of a status as JSON texts. */
   details(status: GrpcStatus): readonly string[];

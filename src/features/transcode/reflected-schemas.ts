@@ -41,7 +41,7 @@ export class ReflectedSchemas {
 
   /**
    * What is known of a service.
-   * @param waiter is called later where nothing is known yet
+   * @param waiter is called later if nothing is known yet
    * @returns null if the waiter waits
    */
   lookUp(service: string, waiter: SchemaWaiter): Reflected | null {

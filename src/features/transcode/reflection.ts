@@ -15,7 +15,7 @@ const MAX_REFLECTED_FILES = 1000;
 /** What reflection found out. */
 export type Reflected =
   | { readonly kind: "schema"; readonly schema: Schema; readonly files: readonly FileDescriptorProto[] }
-  /** The upstream tells nothing, and why; `lasting` where it has said that it never does. */
+  /** The upstream tells nothing, and why; `lasting` if it has said that it never does. */
   | { readonly kind: "none"; readonly lasting: boolean; readonly why: string }
   /** The upstream cannot be reached. */
   | { readonly kind: "fault"; readonly fault: Fault };
@@ -150,7 +150,7 @@ export class Reflection implements ReflectionListener {
     }
   }
 
-  /** The first file that is imported and neither there nor asked for; each is looked at once. */
+  /** The first file that is imported and neither there nor asked for; each is examined once. */
   private nextImport(): string | undefined {
     for (const name of this.imports) {
       if (!this.files.has(name) && !this.asked.has(name)) return name;

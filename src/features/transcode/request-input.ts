@@ -17,7 +17,7 @@ export interface RequestInput {
   readonly body: JsonValue | undefined;
   /** In its place, a large body that is not parsed yet; null if there is none. */
   readonly large: Uint8Array | null;
-  /** Whether the body has numbers that must be looked at with their fields. */
+  /** Whether the body has numbers that must be examined with their fields. */
   readonly hasOddNumbers: boolean;
 }
 

@@ -206,7 +206,7 @@ function jsonFor(field: DescField, name: string, values: readonly string[]): Jso
 /** What a name says of a map: `labels.env` and `labels[env]` are the entry `env`. */
 interface MapEntry {
   readonly name: string;
-  /** Null where the name is that of the map alone. */
+  /** Null if the name is that of the map alone. */
   readonly key: string | null;
 }
 

@@ -115,7 +115,7 @@ export const transcoder = block(transcoderRows, {
 });
 
 /**
- * What reads descriptors is loaded only where there are routes: the library for it takes 30 ms and 6 MB in each thread,
+ * What reads descriptors is loaded only if there are routes: the library for it takes 30 ms and 6 MB in each thread,
  * which a gateway without gRPC shall not pay.
  */
 function finishTranscoder(

@@ -118,7 +118,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ResponseS
     this.shut();
   }
 
-  /** What comes after it means nothing: nothing is waited for. RFC 6455 §7.1.7. */
+  /** Anything after it means nothing: nothing is waited for. RFC 6455 §7.1.7. */
   onProtocolFault(code: CloseCode | number): void {
     this.onLeft();
     if (!this.isClosing) this.write(encodeClose(code, ""));
@@ -245,7 +245,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ResponseS
     if (ex !== null) give(ex, httpStatus, "application/json", Buffer.from(errorJson(status, details), "utf8"), []);
   }
 
-  /** Says how the call has ended: by the last message where it has failed, and by the code and reason of the close. */
+  /** Says how the call has ended: by the last message if it has failed, and by the code and reason of the close. */
   private end(status: GrpcStatus, code: CloseCode | number = closeCodeOf(status)): void {
     if (this.ex === null) return;
     const details = this.codec!.details(status);

@@ -6,7 +6,7 @@ import type { LargeText, MessageSource } from "./message-pump.ts";
 import { messageText } from "./message-sources.ts";
 import { BadInput, RefusedMessage } from "./request-input.ts";
 
-/** Who is told of frames that are no messages. */
+/** Who learns of frames that are no messages. */
 export interface SocketListener {
   onPing(payload: Uint8Array): void;
   /** The client closes. */
@@ -63,7 +63,7 @@ export class SocketMessages implements MessageSource {
     this.listener.onDrained();
   }
 
-  /** Reads what comes after the last message: there may be none. @throws BadInput */
+  /** Reads anything after the last message: there may be none. @throws BadInput */
   readRest(): void {
     if (this.read() === FrameFound.Text) throw new BadInput("a message came after the last one");
     if (this.isEmpty) this.listener.onDrained();

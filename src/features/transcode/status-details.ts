@@ -7,7 +7,7 @@ import { ERROR_DETAILS } from "../../proto/grpc/error-details.ts";
 /**
  * The details of a status as JSON texts. One of unknown type shows its bytes in base64; what is no google.rpc.Status
  * at all has none.
- * @param registry the types of the method's own files, where they are known
+ * @param registry the types of the method's own files, if they are known
  */
 export function detailsOf({ details }: GrpcStatus, registry: Registry | null): readonly string[] {
   if (details === null) return [];

@@ -56,7 +56,7 @@ export const PLAIN_BYTES: StreamFormat = {
   error: () => null,
 };
 
-/** The format that the client's Accept asks for; a JSON array where it asks for none of the others. */
+/** The format that the client's Accept asks for; a JSON array if it asks for none of the others. */
 export function streamFormatOf(ex: Exchange): StreamFormat {
   const { headers } = ex.request;
   let accept = "";

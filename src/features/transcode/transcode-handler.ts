@@ -134,7 +134,7 @@ function utf8Of(latin1: string): string {
   return Buffer.from(latin1, "latin1").toString("utf8");
 }
 
-/** A body without a type is taken for what it must be. */
+/** A body without a type counts as what it must be. */
 function isJson(ex: Exchange): boolean {
   const { headers } = ex.request;
   const coding = headers.valueOf(HeaderId.ContentEncoding).toLowerCase();

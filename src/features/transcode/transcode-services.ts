@@ -14,7 +14,7 @@ export interface TranscodeSettings {
   readonly httpMethod: string;
   readonly grpcMethod: string;
   readonly pattern: PathPattern;
-  /** The request field of each path variable, where it is not the variable's own name. */
+  /** The request field of each path variable, if it is not the variable's own name. */
   readonly fields: ReadonlyMap<string, string>;
   /** From the whole request to the end of the response. */
   readonly timeoutMs: number;

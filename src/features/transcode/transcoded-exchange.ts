@@ -28,7 +28,7 @@ export class TranscodedExchange extends CallExchange implements ResponseSource, 
   private readonly format: StreamFormat;
   private metadata: GrpcMetadata = [];
   private trailers: GrpcMetadata = [];
-  /** The message that waits for the status, where the response is one message. */
+  /** The message that waits for the status, if the response is one message. */
   private message: Uint8Array | null = null;
   /** The messages of a stream, and how it has ended while some of them waited. */
   private responses: ResponseMessages | null = null;
@@ -41,7 +41,7 @@ export class TranscodedExchange extends CallExchange implements ResponseSource, 
 
   /**
    * @param timeoutMs from now to the end of the response
-   * @param lines the body, where it is a stream of messages
+   * @param lines the body, if it is a stream of messages
    */
   constructor(
     ex: Exchange,

@@ -2,7 +2,7 @@ import { trimmed } from "../../core/trimming.ts";
 import { counterpartsOf } from "./rule.ts";
 import { WAF_RULES } from "./rule-table.ts";
 
-/** What lists of rules that are taken away from the Core Rule Set come to. */
+/** What lists of rules that are removed from the Core Rule Set come to. */
 interface ImportedExclusions {
   /** Numbers, and what of ours has them for a counterpart. */
   readonly disabled: readonly (readonly [number: string, ids: readonly string[]])[];
@@ -57,7 +57,7 @@ function numbersOf(operand: string): string[] {
   return inside.length === 0 ? [operand] : inside.sort((a, b) => a - b).map(String);
 }
 
-/** The name of a parameter or a cookie that is taken away; "" for anything else. */
+/** The name of a parameter or a cookie that is removed; "" for anything else. */
 function paramOf(target: string): string {
   const [, name = ""] =
     /^!(?:ARGS|ARGS_GET|ARGS_POST|ARGS_NAMES|REQUEST_COOKIES|REQUEST_HEADERS):([\w.[\]$@-]{1,128})$/i.exec(target) ??

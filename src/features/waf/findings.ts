@@ -107,7 +107,7 @@ export class Findings implements DetectionListener {
     this.add({ rule, location, param, snippet: snippetOf(text, 0) });
   }
 
-  /** The request's steps are spent: what is left of it is not inspected. */
+  /** The request's steps are spent: the rest of it is not inspected. */
   foundSpent(): void {
     const { value } = this;
     if (this.has(BUDGET_EXHAUSTED) || this.switches.isOff(BUDGET_EXHAUSTED, this.head, value)) return;

@@ -20,13 +20,13 @@ const enum Reading {
   Value,
 }
 
-/** Header bytes up to which each is looked at, rather than all that has been received searched. */
+/** Header bytes up to which each is examined, rather than all that has been received searched. */
 const SHORT_HEAD_BYTES = 256;
 
 /**
  * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie, Content-Type and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
- * @param seen values that need not be looked at again
+ * @param seen values that need not be examined again
  * @param steps counts what is unpacked
  */
 export function mayHeadersMatch(

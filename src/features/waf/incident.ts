@@ -5,11 +5,11 @@ import type { Exchange } from "../../message/exchange.ts";
 export interface WafIncident extends Incident {
   /** `blocked` goes out as the event `waf_block`, `logged` as `waf_detect`. */
   readonly action: "blocked" | "logged";
-  /** The rule of the OWASP Core Rule Set that finds the same; absent where there is none. */
+  /** The rule of the OWASP Core Rule Set that finds the same; absent if there is none. */
   readonly crs?: number;
   /** What a rule of `waf.rules` says of itself; absent for others. */
   readonly text?: IncidentRule;
-  /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
+  /** Ids of all rules that matched, if the client is not told them (`reveal_rules: false`). */
   readonly hiddenRules?: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface OverLimit {
 
 /** Who wants to know of incidents: the log, the counters, the ring of recent events. */
 export interface IncidentListener {
-  /** A request is looked at; most of them give nothing to tell. */
+  /** A request is examined; most of them give nothing to tell. */
   onInspected(): void;
   onIncident(incident: WafIncident, ex: Exchange): void;
   /** The inspection of a head or a body was given up for its cost. docs/security.md#the-cost-of-inspection */

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is counted of the firewall. docs/waf.md */
+/** The counts of the firewall. docs/waf.md */
 export const WAF_METRICS = {
   gateway_waf_inspected_requests_total: {
     kind: "counter",

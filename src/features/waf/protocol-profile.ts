@@ -54,7 +54,7 @@ const FILE: WafRule = {
   needs: "protocol",
 };
 
-/** The rules of the profile, which count only where it is on. */
+/** The rules of the profile, which count only if it is on. */
 export const PROTOCOL_RULES: readonly WafRule[] = [METHOD, CONTENT_TYPE, EXTENSION, HEADER, NO_BROWSER, FILE];
 
 /** What `waf.protocol` says. */
@@ -66,7 +66,7 @@ interface HeadFindings {
   foundInHead(rule: WafRule, location: IncidentLocation, param: string, text: string): void;
 }
 
-/** Judges a head by lists of what an application takes, where it is asked to. docs/waf.md#the-protocol-profile */
+/** Judges a head by lists of what an application takes, if it is asked to. docs/waf.md#the-protocol-profile */
 export class ProtocolProfile {
   private readonly methods: ReadonlySet<string>;
   private readonly types: ReadonlySet<string>;
@@ -82,7 +82,7 @@ export class ProtocolProfile {
     this.headers = lowered(settings.headers);
   }
 
-  /** Null where the profile is off. */
+  /** Null if the profile is off. */
   static of(settings: ProtocolSettings | null | undefined): ProtocolProfile | null {
     return settings?.enabled === true ? new ProtocolProfile(settings) : null;
   }

@@ -12,13 +12,13 @@ import { WafBodyPhase, WafPhase, WafTrailerPhase } from "./waf.ts";
 
 /** Says which route a request would take, before the routing phases have run, and changes nothing. */
 export interface RouteFinder {
-  /** Null where no route takes it, whatever is answered then. */
+  /** Null if no route takes it, whatever is answered then. */
   routeOf(ex: Exchange): Route | null;
 }
 
 /**
  * Judges heads where routes have firewalls of their own: by that of the route which the routing phases will find, by the server's
- * where there is none. docs/waf.md#at-a-route
+ * if there is none. docs/waf.md#at-a-route
  */
 export class RoutedWafPhase implements Phase {
   readonly name: string = WafPhase.NAME;

@@ -28,7 +28,7 @@ export interface WafRule {
    * group, or of another of its rules, are part of it anyway. `KeywordGroup` says how they are written.
    */
   readonly keywords?: readonly string[];
-  /** 2 for a rule that also finds what is no attack: it counts from `waf.level: 2` on. 1 where it is not said. */
+  /** 2 for a rule that also finds what is no attack: it counts from `waf.level: 2` on. 1 if it is not said. */
   readonly level?: 2;
   /** Kinds of applications where it counts at level 1 as well. `waf.profile` */
   readonly profiles?: readonly WafProfile[];
@@ -36,7 +36,7 @@ export interface WafRule {
   readonly needs?: "protocol";
   /** The key of `waf.json` that says whether a find is refused: only then it scores. */
   readonly json?: keyof WafConfig["json"];
-  /** Rules of the OWASP Core Rule Set that find the same, its main one first; none where it has no counterpart. */
+  /** Rules of the OWASP Core Rule Set that find the same, its main one first; none if it has no counterpart. */
   readonly crs?: readonly number[];
 }
 
@@ -63,9 +63,9 @@ export interface Sharpness {
   readonly profile: readonly WafProfile[];
   /** Parameters and members that hold code or rich text, by name. `waf.fields` */
   readonly fields?: readonly (readonly [name: string, kind: "text"])[];
-  /** What of JSON is refused; absent where nothing is. */
+  /** What of JSON is refused; absent if nothing is. */
   readonly json?: WafConfig["json"];
-  /** Lists of what applications take; absent or off where there are none. */
+  /** Lists of what applications take; absent or off if there are none. */
   readonly protocol?: WafConfig["protocol"] | null;
 }
 
@@ -95,7 +95,7 @@ export interface DetectionListener {
 
 /** Looks through one value after the other. */
 export interface Detector {
-  /** Takes time linear in the value's length; what costs more than its bytes is taken out of `value.steps`. */
+  /** Takes time linear in the value's length; what costs more than its bytes is removed of `value.steps`. */
   analyse(value: ValueReading, listener: DetectionListener): void;
 }
 

@@ -109,7 +109,7 @@ class OwnRules implements IncidentListener {
   private readonly incidents: WafIncident[] = [];
   private fault: Fault = Fault.None;
 
-  /** Null where there are none. */
+  /** Null if there are none. */
   static of(ex: Exchange, settings: WafSettings): OwnRules | null {
     const { rules } = settings;
     return rules === undefined || rules.entries.length === 0 ? null : new OwnRules(ex, settings, rules);

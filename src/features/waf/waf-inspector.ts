@@ -30,7 +30,7 @@ import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 /** Applies the rules to requests. What it found of the last one is in `findings`. */
 export class WafInspector {
   readonly findings: Findings;
-  /** The body that is looked at: rules of files look at the same one. */
+  /** The body that is examined: rules of files look at the same one. */
   readonly body: BodyReading = new BodyReading();
   /** What the inspection of the last request has cost. */
   readonly steps: StepBudget;
@@ -46,7 +46,7 @@ export class WafInspector {
   private readonly traversal: TraversalScan = new TraversalScan();
   private readonly values: ValueInspector;
   private readonly bodies: BodyInspector;
-  /** Whether all of the last body was looked at: false where content codings hide more than is inflated. */
+  /** Whether all of the last body was examined: false where content codings hide more than is inflated. */
   sawWholeBody = true;
 
   /**
@@ -107,7 +107,7 @@ export class WafInspector {
 
   /**
    * Looks at the body in `body`, and adds what it finds to what the head gave.
-   * @param headScore what `inspect` returned of the head: it is looked at again where there was something
+   * @param headScore what `inspect` returned of the head: it is examined again if there was something
    * @param question what is known of it beside the head
    * @returns the anomaly score of both
    */

@@ -74,7 +74,7 @@ export function buildWafPolicy(ports: WafPorts): WafPolicy {
   return { head, body, trailers, response: responsePhase([own.rules], () => own.rules) };
 }
 
-/** What makes rules is loaded where there are some. */
+/** What makes rules is loaded if there are some. */
 function rulesMaker({ listener, clock }: WafPorts): MakeRules {
   return (settings, switches) => {
     const { rules } = settings;
@@ -84,7 +84,7 @@ function rulesMaker({ listener, clock }: WafPorts): MakeRules {
   };
 }
 
-/** Null where no rule looks at responses. */
+/** Null if no rule looks at responses. */
 function responsePhase(
   all: readonly (RuleFirewall | null)[],
   rulesOf: (ex: Exchange) => RuleFirewall | null,

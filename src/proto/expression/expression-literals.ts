@@ -21,7 +21,7 @@ export const FOLDED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => 
 });
 
 /**
- * Texts of which every match of an expression has one or more, letter case aside: where none of them is in a text, the expression need not be tried.
+ * Texts of which every match of an expression has one or more, letter case aside: if none of them is in a text, the expression need not be tried.
  * They are the beginnings of what follows a set of instructions that every way to a match passes.
  * @returns folded texts; null if there are none that are long enough and few enough
  */
@@ -136,7 +136,7 @@ const enum Op {
   RuneAnyNotNewLine = 11,
 }
 
-/** The longest that are tried: what is rarer is looked for first. */
+/** The longest that are tried: what is rarer is searched for first. */
 const LENGTHS: readonly number[] = [6, 4, 3, 2, 1];
 /** Characters that nearly all texts have. */
 const COMMON = /[\w \-.,/]/;
@@ -144,5 +144,5 @@ const MAX_CHARACTERS = 4;
 const MAX_BEGINNINGS = 64;
 const MAX_LITERALS = 256;
 const MAX_WAYS = 1024;
-/** Instructions that are looked at for one expression: a few milliseconds. */
+/** Instructions that are examined for one expression: a few milliseconds. */
 const MAX_WORK = 50_000;

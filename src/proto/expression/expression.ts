@@ -37,7 +37,7 @@ export interface Expression {
   readonly groups: number;
   /** Whether a part of the text fits; `^` and `$` tie it to the ends. @param text one character a byte */
   test(text: string): boolean;
-  /** What fits first; null where nothing does. @param text one character a byte, UTF-8 where it is not ASCII */
+  /** What fits first; null if nothing does. @param text one character a byte, UTF-8 if it is not ASCII */
   match(text: string): Captures | null;
 }
 

@@ -9,7 +9,7 @@ import { phraseOf } from "../h1/response-parser.ts";
 /**
  * Reads the head of a script's response: fields and an empty line, the status in a field `Status`. RFC 3875 §6. It is as strict as
  * a head of HTTP/1.1 is, but that lines may end with a bare LF (RFC 3875 §6.2), and that what a script says of the connection and of
- * its framing is left out: that is the gateway's. Without a status a response is 302 where it has a `Location`, else 200.
+ * its framing is left out: that is the gateway's. Without a status a response is 302 if it has a `Location`, else 200.
  */
 export class CgiResponseParser extends LenientResponseParser {
   private readonly takesLine: boolean;
@@ -44,7 +44,7 @@ export class CgiResponseParser extends LenientResponseParser {
     return false;
   }
 
-  /** The status of a script's response, whose field is taken out, with its phrase; 0 if there is none that could be one. */
+  /** The status of a script's response, whose field is removed, with its phrase; 0 if there is none that could be one. */
   private takeStatus(headers: HeaderBlock): number {
     const { bytes } = headers;
     const found: number[] = this.hasLine ? [this.status] : [];

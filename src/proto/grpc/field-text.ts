@@ -40,7 +40,7 @@ function maskPath(path: string): string {
 
 function jsonOfScalar(type: ScalarType, text: string): JsonValue {
   if (type === ScalarType.BOOL) return FALSE.test(text) ? false : TRUE.test(text) || text;
-  // Numbers, 64-bit ones above all, are taken as text too. Proto3 JSON.
+  // Numbers, 64-bit ones above all, count as text too. Proto3 JSON.
   return isNumber(type) ? protoNumberText(type, text) : text;
 }
 

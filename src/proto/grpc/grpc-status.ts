@@ -57,7 +57,7 @@ const NAMES: readonly string[] = [
   "UNAUTHENTICATED",
 ];
 
-/** The gRPC status that an HTTP status other than 200 stands for where no grpc-status came. */
+/** The gRPC status that an HTTP status other than 200 stands for if no grpc-status came. */
 export function codeOfHttpStatus(status: number): GrpcCode {
   switch (status) {
     case 400:
@@ -127,7 +127,7 @@ export function timeoutText(milliseconds: number): string {
   return whole <= 99_999_999 ? `${whole}m` : `${Math.min(99_999_999, Math.ceil(whole / 1000))}S`;
 }
 
-/** Base64, with or without padding; null for anything else, and where there is none. */
+/** Base64, with or without padding; null for anything else, and if there is none. */
 function decodeBinary(text: string | undefined): Uint8Array | null {
   if (text === undefined || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return null;
   return Buffer.from(text, "base64");

@@ -27,7 +27,7 @@ export function isJsonObject(value: JsonValue | undefined): value is { [name: st
 
 /**
  * A number that a double does not hold exactly, as it is written. What it is depends on its field: all its digits where that is a whole
- * number, else the nearest double. Where no schema says, it goes as a text of its digits.
+ * number, else the nearest double. If no schema says, it goes as a text of its digits.
  */
 export class LongNumber {
   readonly source: string;
@@ -40,7 +40,7 @@ export class LongNumber {
     return WHOLE.test(this.source) ? this.source : Number(this.source);
   }
 
-  /** Its digits where it is whole, whatever its spelling: `9.5e1` is `95`. Otherwise the double. */
+  /** Its digits if it is whole, whatever its spelling: `9.5e1` is `95`. Otherwise the double. */
   exact(): JsonValue {
     return wholeDigits(this.source) ?? Number(this.source);
   }
@@ -49,14 +49,14 @@ export class LongNumber {
 /** A JSON text that was read. */
 export interface ReadJson {
   readonly value: JsonValue;
-  /** Whether there are numbers in it that must be looked at with their fields: a LongNumber, or a text such as "1e3" or "0x10"; also days such as 02-30. */
+  /** Whether there are numbers in it that must be examined with their fields: a LongNumber, or a text such as "1e3" or "0x10"; also days such as 02-30. */
   readonly hasOddNumbers: boolean;
 }
 
 /**
  * Reads a JSON text strictly: no name twice in one object, no nesting beyond MAX_JSON_DEPTH. Numbers that a double cannot hold are
  * each a LongNumber.
- * @returns an Error that says what is wrong, without repeating the text
+ * @returns an Error that names the fault, without repeating the text
  */
 export function readJson(text: string): ReadJson | Error {
   const shape = shapeOf(text);
@@ -99,7 +99,7 @@ interface Shape {
   readonly hasOddTexts: boolean;
 }
 
-/** What is wrong with a text that JSON.parse would let pass, or its shape. Whether it is JSON at all, JSON.parse decides. */
+/** The fault in a text that JSON.parse would let pass, or its shape. Whether it is JSON at all, JSON.parse decides. */
 function shapeOf(text: string): Shape | string {
   let hasOddTexts = false;
   /** The names of each open object; null for an array. */
@@ -157,7 +157,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || (code >= 9 && code <= 13) || (code >= 0xa0 && BLANK.test(String.fromCharCode(code)));
 }
 
-/** Offset of the quote that ends the string that begins at `from`; the end of the text where there is none. */
+/** Offset of the quote that ends the string that begins at `from`; the end of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0;

@@ -6,7 +6,7 @@ import { fieldOf } from "./schema.ts";
 
 /**
  * A JSON value for a message, each LongNumber in it being what its field takes: all digits where that is a whole number, the nearest
- * double elsewhere, also where a google.protobuf.Value is a number of its own; and each text that is a number as `numberText` gives it.
+ * double elsewhere, also if a google.protobuf.Value is a number of its own; and each text that is a number as `numberText` gives it.
  * Objects are changed in place.
  * @throws for a text that is no number if its field is one
  */

@@ -12,7 +12,7 @@ export function frameMessage(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** What is wrong with a stream of messages. */
+/** The fault in a stream of messages. */
 export const enum FrameFault {
   None = 0,
   /** A message is compressed, though the stream has no coding for that, or the flag is none at all. */
@@ -44,7 +44,7 @@ export class MessageReader {
 
   /**
    * Takes bytes and hands on each message that they complete.
-   * @param onMessage is told whether the message is compressed; @returns false to stop: what is left is forgotten
+   * @param onMessage learns whether the message is compressed; @returns false to stop: what is left is forgotten
    */
   push(bytes: Uint8Array, onMessage: (message: Uint8Array, isPacked: boolean) => boolean): FrameFault {
     for (let at = 0; at < bytes.length; ) {

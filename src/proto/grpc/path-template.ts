@@ -16,7 +16,7 @@ export function colonPattern(path: string): PathPattern {
 /**
  * Reads a path template of `google.api.http`, such as `/v1/{name=shelves/*}/books:publish`. The grammar stands in
  * google/api/http.proto: `*` is one segment, `**` the rest, `{field=segments}` names what its segments take.
- * @returns the pattern, or what is wrong with the template
+ * @returns the pattern, or the fault in the template
  */
 export function templatePattern(template: string): PathPattern | string {
   if (!template.startsWith("/")) return `the path template ${JSON.stringify(template)} does not begin with "/"`;

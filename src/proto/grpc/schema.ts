@@ -77,7 +77,7 @@ export function methodPath(method: DescMethod): string {
 
 /**
  * Reads a FileDescriptorSet, as `protoc --descriptor_set_out` and `buf build` write it.
- * @returns the schema, or what is wrong with the bytes
+ * @returns the schema, or the fault in the bytes
  */
 export function readSchema(bytes: Uint8Array): Schema | string {
   let set: FileDescriptorSet;

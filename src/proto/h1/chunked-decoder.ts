@@ -134,7 +134,7 @@ export class ChunkedDecoder {
     return event !== ChunkEvent.Failed;
   }
 
-  /** What it means that the input ends here: BodyTruncated, or None where the body is complete. */
+  /** What it means that the input ends here: BodyTruncated, or None if the body is complete. */
   finish(): Fault {
     return this.state === ChunkState.Done ? Fault.None : Fault.BodyTruncated;
   }

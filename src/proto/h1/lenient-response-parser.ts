@@ -70,7 +70,7 @@ export class LenientResponseParser extends ResponseParser {
     return super.judge(headers, method);
   }
 
-  /** RFC 9110 §15.3.5: a 204 has no body, whatever it announces. What comes after it is thrown away with the connection. */
+  /** RFC 9110 §15.3.5: a 204 has no body, whatever it announces. Anything after it is thrown away with the connection. */
   protected override dropsBody(headers: HeaderBlock): boolean {
     if (this.status !== 204) return false;
     headers.removeAll(HeaderId.ContentLength);

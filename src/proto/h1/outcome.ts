@@ -1,6 +1,6 @@
 import type { Fault } from "../../core/fault.ts";
 
-/** What a parser gives back where it needs more bytes. Offsets are 0 and up, failures are below this. */
+/** What a parser gives back if it needs more bytes. Offsets are 0 and up, failures are below this. */
 export const NEED_MORE = -1;
 
 /** A fault as a parser's outcome. */

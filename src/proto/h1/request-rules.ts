@@ -19,7 +19,7 @@ import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp } from "./upgrade-tokens.ts";
 
-/** Options in the Connection fields of one head; more gives 400, since each is looked for among all fields. */
+/** Options in the Connection fields of one head; more gives 400, since each is searched for among all fields. */
 export const MAX_CONNECTION_OPTIONS = 100;
 /** Largest Content-Length that a JavaScript number holds exactly. */
 const MAX_CONTENT_LENGTH = Number.MAX_SAFE_INTEGER;
@@ -397,7 +397,7 @@ export function sameAuthority(
 }
 
 /**
- * Where an authority ends without its port, where that is the one of the scheme, or empty: it then names the same as without.
+ * Where an authority ends without its port, if that is the one of the scheme, or empty: it then names the same as without.
  * RFC 9110 §4.2.3
  */
 export function withoutDefaultPort(bytes: Uint8Array, from: number, to: number, isSecure: boolean): number {

@@ -189,7 +189,7 @@ function hasPlainLength(response: ResponseHead): boolean {
   );
 }
 
-/** An empty body is announced, where a reader could otherwise wait for the connection's end. */
+/** An empty body is announced, if a reader could otherwise wait for the connection's end. */
 function saysLengthZero(response: ResponseHead): boolean {
   return (
     response.framing === Framing.None &&

@@ -19,13 +19,13 @@ const MAX_REASON_BYTES = 128;
  */
 export class ResponseParser {
   status = 0;
-  /** The phrase after the status, one character a byte, where it is another than the status has by itself; else "". */
+  /** The phrase after the status, one character a byte, if it is another than the status has by itself; else "". */
   reason = "";
   /** Minor version of the response: 0 or 1. */
   minor = 1;
   framing: Framing = Framing.None;
   contentLength = 0;
-  /** Whether a Content-Length stood in the head, also where no body follows (HEAD, 304). */
+  /** Whether a Content-Length stood in the head, also if no body follows (HEAD, 304). */
   hasLength = false;
   /** Whether the connection may be used again after this response. */
   keepAlive = true;
@@ -39,7 +39,7 @@ export class ResponseParser {
   private closes = false;
   /** Options in Connection so far. */
   private options = 0;
-  /** Names of fields that Connection gives: none of them is passed on, in trailers neither. Null where it gives none. */
+  /** Names of fields that Connection gives: none of them is passed on, in trailers neither. Null if it gives none. */
   private named: Uint8Array[] | null = null;
 
   /** @param maxFields header fields of one head; more are malformed */

@@ -30,7 +30,7 @@ export function grantsUpgrade(asked: HeaderBlock, response: HeaderBlock): boolea
   return protocols.length > 0 && protocols.every((one) => wanted.includes(one));
 }
 
-/** The protocols of the Upgrade field, in lower case; none where there is no such field, or more than one. */
+/** The protocols of the Upgrade field, in lower case; none if there is no such field, or more than one. */
 function protocolsOf(headers: HeaderBlock): string[] {
   const index = headers.find(HeaderId.Upgrade);
   return index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0 ? [] : protocolsAt(headers, index);

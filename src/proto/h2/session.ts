@@ -78,7 +78,7 @@ export class Session {
   /** Bytes that the connection's window lets us send. */
   sendWindow = DEFAULT_WINDOW_BYTES;
   isOver = false;
-  /** Notes how the client begins; null where nothing asks. */
+  /** Notes how the client begins; null if nothing asks. */
   opening: ClientOpening | null = null;
   private readonly init: SessionInit;
   private readonly owner: SessionOwner;

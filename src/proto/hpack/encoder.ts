@@ -29,7 +29,7 @@ export class HpackEncoder {
   /** By hash: the hash of the field that was seen last. */
   private readonly seen: Int32Array = new Int32Array(ROWS);
   private tableBytes = MAX_TABLE_BYTES;
-  /** Table sizes that the peer must be told of before the next block; -1 is none. */
+  /** Table sizes that the peer must learn of before the next block; -1 is none. */
   private smallestSize = -1;
   private scratch: Buffer = Buffer.allocUnsafeSlow(MAX_INDEXED_BYTES * 2 + 4);
   /** Where the block is written, and the offset of its next byte. */

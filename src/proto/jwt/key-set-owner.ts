@@ -18,7 +18,7 @@ export interface KeyReading<Key> {
   readonly notes: readonly string[];
 }
 
-/** What an owner is told of its source, and tells of it. */
+/** What an owner learns of its source, and tells of it. */
 interface OwnerPorts<Key> {
   /** Fetches the set: bounded in time and size. @throws why it cannot be had */
   fetch(): Promise<FetchedText>;

@@ -28,7 +28,7 @@ export class MmdbReader {
   /** The node, or record, that IPv4 addresses begin at. */
   private readonly v4Root: number;
 
-  /** @throws MmdbFault that says what is wrong */
+  /** @throws MmdbFault that names the fault */
   constructor(bytes: Uint8Array) {
     const marker = markerIn(bytes);
     if (marker < 0) throw new MmdbFault("it is no MaxMind DB, or it is cut off: the metadata at its end is missing");

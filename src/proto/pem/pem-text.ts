@@ -10,7 +10,7 @@ export interface PemCertificates {
 
 /**
  * Reads all certificates of a PEM file. Keys and text between them are passed over; a byte order mark is none of it.
- * @throws Error that says what is wrong, and with which certificate: one that is cut off or damaged spoils the file, wherever it stands
+ * @throws Error that names the fault, and with which certificate: one that is cut off or damaged spoils the file, wherever it stands
  */
 export function readCertificates(bytes: Uint8Array): PemCertificates {
   const blocks = blocksOf(textOf(bytes, "a certificate")).filter(({ label }) => !label.endsWith("PRIVATE KEY"));
@@ -32,7 +32,7 @@ interface PemKey {
 
 /**
  * Reads the private key of a PEM file.
- * @throws Error that says what is wrong
+ * @throws Error that names the fault
  */
 export function readPrivateKey(bytes: Uint8Array): PemKey {
   const blocks = blocksOf(textOf(bytes, "a private key"));

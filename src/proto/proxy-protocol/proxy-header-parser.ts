@@ -26,7 +26,7 @@ export class ProxyHeaderParser {
   private length = 0;
   /** Bytes of a version 2 header that say nothing to us and are still to come. */
   private skipping = 0;
-  /** Bytes of a version 2 header that are kept: its fixed part, and the addresses where it has some. */
+  /** Bytes of a version 2 header that are kept: its fixed part, and the addresses if it has some. */
   private wanted = FIXED_BYTES;
 
   /** Takes the next piece, `bytes[from, to)`. Not to be called again after anything but NeedMore. */

@@ -9,7 +9,7 @@ interface ProxyEnd {
 
 /**
  * Makes the header by which a server learns the client of a connection that is forwarded to it: the PROXY protocol, versions 1 and 2, as
- * HAProxy's proxy-protocol.txt has them (2.1, 2.2). Where an address is not known it says so: UNKNOWN, or LOCAL.
+ * HAProxy's proxy-protocol.txt has them (2.1, 2.2). If an address is not known it says so: UNKNOWN, or LOCAL.
  * @param destination where the client connected to
  * @param isDatagram whether datagrams are forwarded; version 2 alone can say that
  */

@@ -12,7 +12,7 @@ export interface Directive {
 /**
  * Takes a file apart into directives: a line each, which a backslash at its end goes on in the next one. Blank lines and lines that
  * begin with `#` are nothing, in the middle of a directive, too.
- * @param fault takes what is wrong
+ * @param fault takes the fault
  */
 export function readDirectives(file: string, text: string, fault: (fault: RuleFault) => void): Directive[] {
   const source = new SourceText(file, text);

@@ -5,7 +5,7 @@ interface RulePlace {
   readonly col: number;
 }
 
-/** What is wrong at a place, with its cure. */
+/** The fault at a place, with its cure. */
 export interface RuleFault extends RulePlace {
   readonly message: string;
 }
@@ -86,7 +86,7 @@ export class RuleError extends Error {
   }
 }
 
-/** Throws what is wrong at a character of a text. */
+/** Throws the fault at a character of a text. */
 export function refuseText(text: PlacedText, at: number, message: string): never {
   throw new RuleError(text.placeOf(at), message);
 }

@@ -7,7 +7,7 @@ import type { ExpressionCheck } from "./rule-variables.ts";
 /** What an operator asks its surroundings for. */
 export interface OperatorNeeds {
   readonly check: ExpressionCheck;
-  /** The lines of a file that are no comments. Throws a RuleError where it cannot be read. */
+  /** The lines of a file that are no comments. Throws a RuleError if it cannot be read. */
   lines(name: PlacedText): readonly string[];
 }
 

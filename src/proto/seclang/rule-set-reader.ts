@@ -27,9 +27,9 @@ const MAX_RULE_FAULTS = 1000;
 
 /** Where rules and what they refer to come from. */
 export interface RuleFiles {
-  /** The files that a name or a pattern with `*` means, in order, beside the file `from`; none where there are none. */
+  /** The files that a name or a pattern with `*` means, in order, beside the file `from`; none if there are none. */
   matching(pattern: string, from: string): readonly string[];
-  /** What a file holds; an Error with the reason where it cannot be read. @param file absolute, or one of `matching` */
+  /** What a file holds; an Error with the reason if it cannot be read. @param file absolute, or one of `matching` */
   read(file: string): string | Error;
 }
 
@@ -39,7 +39,7 @@ type ExpressionJudge = (source: string) => {
   readonly literals: readonly string[] | null;
 };
 
-/** Rules as they were read, with what is wrong in them. */
+/** Rules as they were read, with the fault in them. */
 interface ReadRules {
   readonly set: RuleSet;
   readonly faults: readonly RuleFault[];
@@ -176,7 +176,7 @@ class RuleSetReader {
     if (!actions.isChained) this.open = null;
   }
 
-  /** A rule of a chain is wrong: what is left of the chain is passed over. */
+  /** A rule of a chain is wrong: the rest of the chain is passed over. */
   private passChain({ name, words }: Directive): void {
     const goesOn = words.some((word, i) => i > 0 && isChained(word));
     this.open = goesOn ? { isBroken: true, at: name } : null;

@@ -52,12 +52,12 @@ export function rangeApplies(headers: HeaderBlock, current: Validators, nowMs: n
   const text = headers.valueText(index);
   // A weak tag is never equal under strong comparison.
   if (text.startsWith('"') || text.startsWith("W/")) return text === current.etag;
-  // RFC 9110 §8.8.2.2: a date is a strong validator only where a second change within its second is past.
+  // RFC 9110 §8.8.2.2: a date is a strong validator only if a second change within its second is past.
   const isStrong = nowMs - current.lastModifiedS * 1000 >= 1000;
   return isStrong && parseHttpDate(text, nowMs) === current.lastModifiedS;
 }
 
-/** The date in a field, or NaN where there is none, it is not a date, or there are two. */
+/** The date in a field, or NaN if there is none, it is not a date, or there are two. */
 function dateOf(headers: HeaderBlock, id: HeaderId, current: Validators, nowMs: number): number {
   const index = headers.find(id);
   if (index < 0 || headers.find(id, index + 1) >= 0) return Number.NaN;

@@ -29,7 +29,7 @@ export type Member = Item | InnerList;
  * THE reader of structured fields, as strict as RFC 9651 §4.2 asks. It goes over the text once.
  * @param text all lines of the field, joined by a comma and a space, one character a byte
  * @param isUnique whether a key that occurs twice is malformed, in the dictionary and in parameters
- * @returns null where any of it is malformed
+ * @returns null if any of it is malformed
  */
 export function parseDictionary(text: string, isUnique = false): ReadonlyMap<string, Member> | null {
   return new StructuredReader(text, isUnique).dictionary();
@@ -278,7 +278,7 @@ class StructuredReader {
   }
 }
 
-/** Null where the bytes are no UTF-8. */
+/** Null if the bytes are no UTF-8. */
 function utf8(bytes: readonly number[]): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));

@@ -40,7 +40,7 @@ export interface X509Svid {
 
 /**
  * The first identity of a response, which is the default one. Bundles of other trust domains and lists of revoked certificates are passed over.
- * @returns what is wrong with it, if it cannot be used
+ * @returns the fault in it, if it cannot be used
  */
 export function identityIn({ svids: [first] }: X509SvidResponse): X509Svid | string {
   if (first === undefined) return "no identity in the response";

@@ -19,7 +19,7 @@ interface CanonicalPath {
 /**
  * Two-stage canonicalisation. Stage 1 works on the raw path: segments end at literal slashes, encoded slashes are
  * ordinary characters, `.` may be written `%2e` (RFC 3986 §6.2.2), and parameters after the dots (`..;v=1`) change
- * nothing. Stage 2 resolves what is left of dot segments between encoded slashes and backslashes, with the spelling of all
+ * nothing. Stage 2 resolves the rest of dot segments between encoded slashes and backslashes, with the spelling of all
  * else kept. Both forms then say the same of where the path leads, so that what is matched is what is forwarded.
  * docs/security.md#paths-and-hosts
  * @param raw the raw path, one character a byte; a text that does not begin with "/" is only decoded

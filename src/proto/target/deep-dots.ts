@@ -3,7 +3,7 @@ import { DotReading, dotsOf } from "./dot-segments.ts";
 import { MAX_DECODING_ROUNDS, percentByte } from "./percent-decoding.ts";
 
 /**
- * Resolves dot segments that show only where a path is decoded again and again, such as `%252e%252e`; segments end at slashes and
+ * Resolves dot segments that show only if a path is decoded again and again, such as `%252e%252e`; segments end at slashes and
  * backslashes of any depth. All else keeps its spelling.
  * @param path one character a byte; it begins with a slash
  * @returns null where escapes are left after MAX_DECODING_ROUNDS
@@ -33,7 +33,7 @@ export function resolveDeepDots(path: string): string | null {
   return `/${path.slice(first.name, first.to)}${others.join("")}`;
 }
 
-/** A segment of a path with the slash before it, in whatever spelling: where the slash, the name and what comes after them begin. */
+/** A segment of a path with the slash before it, in whatever spelling: where the slash, the name and anything after them begin. */
 interface Segment {
   readonly from: number;
   readonly name: number;

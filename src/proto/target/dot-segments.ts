@@ -16,7 +16,7 @@ export const enum DotReading {
   Suffix = 4,
   /** Spaces may follow, which Windows cuts off at the end of a name. */
   Blanks = 8,
-  /** `....` too: what is left of `....//` when a filter takes out `../`. */
+  /** `....` too: the rest of `....//` when a filter takes out `../`. */
   Filtered = 16,
 }
 
@@ -78,7 +78,7 @@ export function holdsDotSegment(path: string, reading: DotReading = DotReading.L
 
 /**
  * The part of the path before its first `.` or `..` segment, without the slash in between; "/" where that is empty.
- * The whole path where it has no such segment.
+ * The whole path if it has no such segment.
  */
 export function beforeDotSegments(path: string): string {
   const at = firstDotSegment(path, DotReading.Literal);

@@ -189,7 +189,7 @@ export class LenientPath {
     this.endMark = dropped;
   }
 
-  /** Width of the UTF-8 sequence at `at`, long and overlong forms included; 1 where there is none. */
+  /** Width of the UTF-8 sequence at `at`, long and overlong forms included; 1 if there is none. */
   private sequenceWidth(at: number): number {
     const lead = this.bytes[at]!;
     const width = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : lead < 0xfc ? 5 : lead < 0xfe ? 6 : 1;

@@ -13,7 +13,7 @@ export function routedPath(head: RequestHead, canonicalPath: string): string {
 }
 
 /**
- * The client's path for all that decides by it or is told of it (modules, scripts, authentication services, rules, traces):
+ * The client's path for all that decides by it or learns of it (modules, scripts, authentication services, rules, traces):
  * the path by which the route was chosen, with the few escapes that a URL cannot do without. One path has one form, however it was
  * spelled, and routes lead it where the request went. docs/security.md#one-path
  */
@@ -21,7 +21,7 @@ export function shownPath(head: RequestHead): string {
   return isPlainPath(head) ? head.path() : asTarget(slashedPath(canonicaliseDeeply(head.path()).canonical));
 }
 
-/** The client's path as it goes upstream before a prefix is taken off: dot segments resolved, one slash at its beginning, escapes as they came. */
+/** The client's path as it goes upstream before a prefix is removed: dot segments resolved, one slash at its beginning, escapes as they came. */
 export function sentPath(head: RequestHead): string {
   return isPlainPath(head) ? head.path() : canonicaliseDeeply(head.path()).sanitised;
 }

@@ -11,7 +11,7 @@ export function capturedGroup(ex: Exchange, group: number): string {
   return ex.captures?.[group] ?? "";
 }
 
-/** Finds the groups of the route's `regex` now: for what changes the path after which they would be looked for. */
+/** Finds the groups of the route's `regex` now: for what changes the path after which they would be searched for. */
 export function keepGroups(ex: Exchange): void {
   ex.captures ??= ex.route?.init.match?.groupsOf(ex.request) ?? null;
 }

@@ -1,8 +1,8 @@
 import { LOWER } from "../../core/bytes.ts";
 
-/** Names of application protocols of one client that are looked at. */
+/** Names of application protocols of one client that are examined. */
 const MAX_ALPN_NAMES = 32;
-/** Signature schemes of a ClientHello that are looked at; there are some thirty. */
+/** Signature schemes of a ClientHello that are examined; there are some thirty. */
 const MAX_SIGNATURE_SCHEMES = 64;
 
 /** What a ClientHello says that decides which certificate and protocol the client gets. */
@@ -11,11 +11,11 @@ export interface ClientHello {
   readonly serverName: string;
   /** In the client's order of preference; the first MAX_ALPN_NAMES. Bytes above 0x7f as Latin-1. */
   readonly protocols: readonly string[];
-  /** Code points of `supported_versions`, such as 0x0304 for TLS 1.3; the legacy version alone where there are none. */
+  /** Code points of `supported_versions`, such as 0x0304 for TLS 1.3; the legacy version alone if there are none. */
   readonly versions: readonly number[];
   /** Code points of `signature_algorithms`, such as 0x0403 for ecdsa_secp256r1_sha256; the first MAX_SIGNATURE_SCHEMES. */
   readonly signatures: readonly number[];
-  /** The same of `signature_algorithms_cert`, which are for the certificates' own signatures; none where it is not there. */
+  /** The same of `signature_algorithms_cert`, which are for the certificates' own signatures; none if it is not there. */
   readonly certificateSignatures: readonly number[];
   /** Code points of `supported_groups`, such as 23 for secp256r1; the first MAX_SIGNATURE_SCHEMES. */
   readonly groups: readonly number[];
@@ -50,7 +50,7 @@ export function readClientHello(bytes: Uint8Array, from: number, to: number): Cl
   return readExtensions(extensions, found) ? withSuites(found, suites) : null;
 }
 
-/** A suite of TLS 1.3 goes with any certificate, where the client names that version as well. */
+/** A suite of TLS 1.3 goes with any certificate, if the client names that version as well. */
 function withSuites(found: ReadExtensions, suites: Suites): ClientHello {
   const isTls13 = suites.tls13 && found.versions.includes(TLS13);
   return { ...found, isTls13, allowsEcdsa: isTls13 || suites.ecdsa, allowsRsa: isTls13 || suites.rsa };

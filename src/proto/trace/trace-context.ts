@@ -104,7 +104,7 @@ export function isTracestate(value: string): boolean {
   return members <= MAX_STATE_MEMBERS;
 }
 
-/** False where it is not of hexadecimal digits in lower case, or all zeros. */
+/** False if it is not of hexadecimal digits in lower case, or all zeros. */
 function readId(bytes: Uint8Array, from: number, out: Uint8Array): boolean {
   let any = 0;
   for (let i = 0; i < out.length; i++) {

@@ -12,7 +12,7 @@ import type { FastCgiConfig } from "./upstream-keys.ts";
 
 /**
  * Puts the files of a route with FastCGI targets before the handler that runs its scripts. docs/php.md#which-script-runs
- * @param look is told of the file that would be sent, where a request is explained; null if it is sent
+ * @param look learns of the file that would be sent, if a request is explained; null if it is sent
  */
 export function scriptHandler(
   route: UpstreamRouteConfig,

@@ -31,7 +31,7 @@ export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRou
 
 /**
  * The routes to the application on the local interface, one a protocol that it is spoken to by: with `auto`, the second is for gRPC. None
- * where nothing comes in.
+ * if nothing comes in.
  */
 export function appRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
   const { mode, appPort, appProtocol } = config.sidecar;
@@ -44,7 +44,7 @@ export function appRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[]
   });
 }
 
-/** The way out where no split takes a request: its targets are found when it comes. */
+/** The way out if no split takes a request: its targets are found when it comes. */
 export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
   return sidecarRoute(config, "/", []);
 }
@@ -145,7 +145,7 @@ export function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamR
 /** What a split says beside prefix and backends. */
 type SplitTerms = Pick<TrafficSplit, "hosts" | "match" | "timeouts" | "retryAttempts" | "circuitBreaker">;
 
-/** Where no split says otherwise. */
+/** If no split says otherwise. */
 const USUAL: SplitTerms = {
   hosts: [],
   match: null,

@@ -13,9 +13,9 @@ export type NodeOwner = Pick<
 > &
   Partial<Pick<UpstreamRouteConfig, "regex" | "isByRegex">> & {
     readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
-    /** Null where no target speaks TLS with the gateway. */
+    /** Null if no target speaks TLS with the gateway. */
     readonly tls: UpstreamTlsConfig | null;
-    /** Null, or left out, where no target runs scripts. */
+    /** Null, or left out, if no target runs scripts. */
     readonly fastcgi?: UpstreamKeys["fastcgi"];
     /** Null, or left out, without settings for applications of uWSGI. */
     readonly uwsgi?: UpstreamKeys["uwsgi"];

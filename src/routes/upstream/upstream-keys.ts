@@ -397,7 +397,7 @@ export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];
 
 export type UpstreamTimeouts = UpstreamKeys["timeouts"];
 
-/** How scripts are found and run; null where no target runs any. docs/php.md */
+/** How scripts are found and run; null if no target runs any. docs/php.md */
 export type FastCgiConfig = UpstreamKeys["fastcgi"];
 
 /** How the gateway speaks TLS to `https` and `h2` targets. */

@@ -105,7 +105,7 @@ function shape(route: UpstreamRouteConfig): RouteShape {
   };
 }
 
-/** Where there are thousands of routes, the objects of each wait for its first request; files are read at once. */
+/** If there are thousands of routes, the objects of each wait for its first request; files are read at once. */
 function build(route: UpstreamRouteConfig, site: RouteTypePorts): Handler {
   const make = () => upstreamHandler(route, site);
   const readsFiles = route.tls.caFile !== "" || route.tls.clientCertificate.certFile !== "";
@@ -114,7 +114,7 @@ function build(route: UpstreamRouteConfig, site: RouteTypePorts): Handler {
 
 /**
  * Without `proxy.enabled` no target is there.
- * @param look is told of the file that would be sent, where a request is explained; null where it is sent
+ * @param look learns of the file that would be sent, if a request is explained; null if it is sent
  */
 export function upstreamHandler(
   route: UpstreamRouteConfig,

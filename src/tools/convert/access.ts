@@ -16,7 +16,7 @@ export function refuseRule(rule: Rule): void {
   rule.keys.ip_rules = { deny: [...EVERY_ADDRESS] };
 }
 
-/** Whether no client is let in by its address. */
+/** Whether no client is admitted by its address. */
 export function isClosed({ ip_rules }: Keys): boolean {
   const { deny = [] } = (ip_rules ?? {}) as { readonly deny?: readonly string[] };
   return EVERY_ADDRESS.every((one) => deny.includes(one));
@@ -74,7 +74,7 @@ export class ConditionalAccess {
 }
 
 /**
- * The same as `ip_rules`, where deny is looked at first; "open" where everything is allowed, null if the order cannot be kept.
+ * The same as `ip_rules`, where deny is examined first; "open" where everything is allowed, null if the order cannot be kept.
  */
 export function readAccess({ rules }: ConditionalAccess): { allow?: string[]; deny?: string[] } | "open" | null {
   const allow: string[] = [];

@@ -18,7 +18,7 @@ interface Placed {
 
 /**
  * Makes of rules of which the first one that fits takes a request routes of which the most specific path does, then the most
- * specific host (docs/routing.md#which-route-wins). Where the two orders disagree, the rules are repeated at the narrower host and path, in
+ * specific host (docs/routing.md#which-route-wins). If the two orders disagree, the rules are repeated at the narrower host and path, in
  * their order, so that the same rule takes the same request.
  * @returns the routes in the order of the file, with keys of the place in front
  */

@@ -19,7 +19,7 @@ export interface Condition {
 /** Every request. */
 export const EVERYTHING: Condition = { path: null, hosts: [], methods: [], match: {}, regex: "", notAny: [] };
 
-/** Null where the two cannot be said together, or exclude each other. */
+/** Null if the two cannot be said together, or exclude each other. */
 export function both(a: Condition, b: Condition): Condition | null {
   if (a.path !== null && b.path !== null) return null;
   if (a.hosts.length > 0 && b.hosts.length > 0) return null;
@@ -37,7 +37,7 @@ export function both(a: Condition, b: Condition): Condition | null {
   };
 }
 
-/** `match` of what fits both; null where nothing does, or where two values are asked of one field. */
+/** `match` of what fits both; null if nothing does, or where two values are asked of one field. */
 export function joinedMatch(a: Keys, b: Keys): Keys | null {
   EFFORT.take(sizeOf(a) + sizeOf(b));
   const match: Keys = { ...a };

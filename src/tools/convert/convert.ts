@@ -20,7 +20,7 @@ export type Product = (typeof PRODUCTS)[number];
 
 /**
  * Makes a plan of a configuration file.
- * @param file as the user named it; includes are looked for beside it
+ * @param file as the user named it; includes are searched for beside it
  * @throws ConvertFault if the text is none of the product, and errors of the system where an included file cannot be read
  */
 export function planOf(product: Product, file: string, text: string): Plan {
@@ -32,7 +32,7 @@ export function planOf(product: Product, file: string, text: string): Plan {
   return product === "haproxy" ? convertHaproxy(parseHaproxy(file, text)) : convertTraefik(readTraefik(file, text));
 }
 
-/** Tells by the name of a file, then by its text, whose configuration it is; null where neither says so. */
+/** Tells by the name of a file, then by its text, whose configuration it is; null if neither says so. */
 export function recognise(file: string, text: string): Product | null {
   const name = basename(file).toLowerCase();
   if (/caddyfile/.test(name)) return "caddy";

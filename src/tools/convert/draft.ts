@@ -25,7 +25,7 @@ interface WrittenDraft {
   readonly streams: readonly PlannedStream[];
 }
 
-/** Both files before they are written: what `edge check` has against them can still be taken out. */
+/** Both files before they are written: what `edge check` has against them can still be removed. */
 export class Draft {
   readonly config: { server: Keys; proxy: Keys };
   readonly routes: PlannedRoute[];
@@ -103,7 +103,7 @@ export class Draft {
     const place = Number(parts?.[1] ?? -1);
     const route = written.routes[place];
     if (route === undefined) return this.takeStream(written.streams[place - written.routes.length], path, reason);
-    // Further faults of a route that has been changed in this round come again where they are still there.
+    // Further faults of a route that has been changed in this round come again if they are still there.
     if (this.changed.get(route) === written) return;
     this.changed.set(route, written);
     this.texts.delete(route);

@@ -3,7 +3,7 @@
 /** Keys of a section or a route, as the files have them. */
 export type Keys = Record<string, unknown>;
 
-/** Puts a value below keys that are made where they are missing: `put(keys, ["headers", "request"], "set", {})`. */
+/** Puts a value below keys that are made if they are missing: `put(keys, ["headers", "request"], "set", {})`. */
 export function sectionAt(keys: Keys, ...path: readonly string[]): Keys {
   let at = keys;
   for (const key of path) {

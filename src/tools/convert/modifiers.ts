@@ -12,7 +12,7 @@ export interface Modifier {
   readonly statement: Statement;
   /** Those that it counts for. */
   readonly conditions: readonly Condition[];
-  /** Rules that it does not count for: those that are asked before it. */
+  /** Rules that it does not count for: those asked before it. */
   readonly spared?: ReadonlySet<Rule>;
   /** Whether it keeps clients out: it then counts for a whole rule where the part that it is for cannot be told from the rest. */
   readonly isRefusal?: boolean;
@@ -118,7 +118,7 @@ export function noteUnused(modifiers: readonly Modifier[], rules: readonly Rule[
     if (isRefusal === true && !used.has(statement)) ledger.note(statement, "it counts for no route", "nothing");
 }
 
-/** A condition within another one: the narrower path counts. Null where nothing fits both, or it cannot be said. */
+/** A condition within another one: the narrower path counts. Null if nothing fits both, or it cannot be said. */
 export function joined(a: Condition, b: Condition): Condition | null {
   EFFORT.take(2);
   const path = commonPath(a.path, b.path);
@@ -136,13 +136,13 @@ export function isApart(a: Condition, b: Condition): boolean {
   return isOtherPath || commonHosts(a.hosts, b.hosts) === null || commonMethods(a.methods, b.methods) === null;
 }
 
-/** Undefined where no path is of both. */
+/** Undefined if no path is of both. */
 function commonPath(a: PathRule | null, b: PathRule | null): PathRule | null | undefined {
   if (a === null || b === null) return a ?? b;
   return holdsPath(a, b) ? b : holdsPath(b, a) ? a : undefined;
 }
 
-/** The part of a rule that a condition picks out, where it is not all or nothing of it. */
+/** The part of a rule that a condition picks out, if it is not all or nothing of it. */
 function narrower(rule: Rule, condition: Condition): Rule[] {
   if (covers(condition, rule) || condition.regex !== "") return [];
   const part = partOf(rule, condition);

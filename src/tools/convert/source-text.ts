@@ -3,7 +3,7 @@ import { ConvertFault } from "./statement.ts";
 
 /**
  * The text of a configuration: of a file, a pipe, or "-" for standard input.
- * @throws ConvertFault if it is no text in UTF-8, or has more than 64 MiB, and errors of the system where it cannot be read
+ * @throws ConvertFault if it is no text in UTF-8, or has more than 64 MiB, and errors of the system if it cannot be read
  */
 export function readSource(path: string): string {
   const fault = (line: number, what: string): ConvertFault => new ConvertFault({ file: path, line }, what);
@@ -21,7 +21,7 @@ export function readSource(path: string): string {
   }
 }
 
-/** Null where there is more than a configuration has: a device has no end. */
+/** Null if there is more than a configuration has: a device has no end. */
 function readBytes(path: string): Buffer | null {
   const from = path === "-" ? 0 : openSync(path, "r");
   const parts: Buffer[] = [];

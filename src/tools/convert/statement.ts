@@ -13,7 +13,7 @@ export class Statement implements Place {
   readonly name: string;
   /** Its words; a converter puts in what one of its variables always is. */
   args: readonly string[];
-  /** Null where the directive has no block. */
+  /** Null if the directive has no block. */
   readonly block: Statement[] | null;
   readonly parent: Statement | null;
   private shownText: string | null = null;
@@ -65,7 +65,7 @@ export function shown(text: string): string {
   return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)}…` : plain;
 }
 
-/** A file that cannot be read as what it is taken for. Of a file outside of the folder no text is quoted. */
+/** A file that cannot be read as what it counts as. Of a file outside of the folder no text is quoted. */
 export class ConvertFault extends Error {
   constructor(place: Place, what: string) {
     const said = isOutside(place) && what.includes('"') ? "it is no configuration of this product" : what;

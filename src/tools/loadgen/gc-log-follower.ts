@@ -16,7 +16,7 @@ export class GcLogFollower {
   private position = 0;
   private nowMs = -1;
 
-  /** Opens the log and reads what it holds. Throws where it cannot be read or is no such log. */
+  /** Opens the log and reads what it holds. Throws if it cannot be read or is no such log. */
   constructor(private readonly path: string) {
     this.file = openSync(path, "r");
     this.parser = new GcLogParser((cycle) => this.take(cycle));

@@ -33,7 +33,7 @@ export class ResponseReader {
 
   constructor(private method: Method) {}
 
-  /** Makes ready for the response to the next request. @param method of that request, where it is another one */
+  /** Makes ready for the response to the next request. @param method of that request, if it is another one */
   begin(method: Method = this.method): void {
     this.method = method;
     this.state = ResponseState.Head;

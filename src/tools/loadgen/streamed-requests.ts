@@ -138,7 +138,7 @@ class Http2 implements Exchanger {
     for (const session of this.sessions) session?.destroy();
   }
 
-  /** The connection of that place, made anew where it has ended. */
+  /** The connection of that place, made anew if it has ended. */
   private session(place: number): ClientHttp2Session {
     const found = this.sessions[place];
     if (found !== null && found !== undefined && !found.closed && !found.destroyed) return found;

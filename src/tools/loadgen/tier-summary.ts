@@ -37,7 +37,7 @@ export function tierSummary(report: SaturationReport): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A share in parentheses; nothing where there was nothing to take a share of. */
+/** A share in parentheses; nothing if there was nothing to take a share of. */
 function percent(total: number, share: number): string {
   return total === 0 ? "" : ` (${share.toFixed(2)} %)`;
 }

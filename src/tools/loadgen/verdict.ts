@@ -101,7 +101,7 @@ function growthReasons({ plan }: LoadResult, gc: GcTelemetry): string[] {
   return [`the heap grows by ${slope.toFixed(2)} MB a minute, more than ${SOAK_SLOPE_MB_PER_MIN.toFixed(1)}`];
 }
 
-/** `part` of `whole` in percent, cut (not rounded) to two decimals, so that 100 means all; 100 where there is no whole. */
+/** `part` of `whole` in percent, cut (not rounded) to two decimals, so that 100 means all; 100 if there is no whole. */
 export function percentOf(part: number, whole: number): number {
   return whole === 0 ? 100 : Math.floor((part / whole) * 10_000) / 100;
 }

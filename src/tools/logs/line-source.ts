@@ -31,7 +31,7 @@ export class LineCutter {
   }
 }
 
-/** Reads a file to its end, or standard input for `-`; `.gz` and `.zst` are unpacked. @throws where it cannot be read */
+/** Reads a file to its end, or standard input for `-`; `.gz` and `.zst` are unpacked. @throws if it cannot be read */
 export async function readLines(file: string, onLine: (line: string) => void): Promise<void> {
   const cutter = new LineCutter(onLine);
   for await (const chunk of streamOf(file)) cutter.push(chunk as Uint8Array);
@@ -39,7 +39,7 @@ export async function readLines(file: string, onLine: (line: string) => void): P
 }
 
 /**
- * Goes on with what is appended to a file, also where it is cut or another one takes its name.
+ * Goes on with what is appended to a file, also if it is cut or another one takes its name.
  * @param isOver asked between reads
  */
 export async function followLines(file: string, onLine: (line: string) => void, isOver: () => boolean): Promise<void> {

@@ -17,14 +17,14 @@ export interface CanaryResult {
   readonly sequence: number | null;
   /** The origin's own number of this request, where it gives one; 0 otherwise. */
   readonly originRequest: number;
-  /** What is wrong with it; "" when all is well. */
+  /** The fault in it; "" when all is well. */
   readonly fault: string;
   /** Whether the response is to another request, as far as it says which. */
   readonly isMixedUp: boolean;
   readonly exchange: KeptExchange;
 }
 
-/** A benign request beside the canary: what was sent, and what is wrong with its response. */
+/** A benign request beside the canary: what was sent, and the fault in its response. */
 export interface SweepResult {
   readonly token: string;
   readonly body: Buffer;

@@ -28,7 +28,7 @@ export function encodeHopFrame(type: number, flags: number, stream: number, payl
   return Buffer.concat([head, payload]);
 }
 
-/** HEADERS, and DATA where there is a body, as they are: nothing is checked. */
+/** HEADERS, and DATA if there is a body, as they are: nothing is checked. */
 export function encodeRequest(stream: number, { fields, body }: H2Request): Buffer {
   const flags = Flag.EndHeaders | (body === null ? Flag.EndStream : 0);
   const head = encodeHopFrame(FrameType.Headers, flags, stream, encodeLiterals(fields));

@@ -7,7 +7,7 @@ export interface KeptExchange {
   readonly received: Buffer;
   /** Null when no whole response came. */
   readonly answer: H1Answer | null;
-  /** What is wrong with the connection; "" when all is well. */
+  /** The fault in the connection; "" when all is well. */
   readonly fault: string;
 }
 

@@ -22,7 +22,7 @@ export interface ScenarioSight {
   readonly expectedSequence: number | null;
   /** The origin's number of the canary before this scenario; 0 if it gives none. */
   readonly originRequestBefore: number;
-  /** Null where the origin is not observed. */
+  /** Null if the origin is not observed. */
   readonly origin: OriginSight | null;
 }
 

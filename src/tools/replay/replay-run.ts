@@ -22,7 +22,7 @@ interface ReplayPlan {
 
 /**
  * Sends requests one after the other, at most so many at once and a second.
- * @param onFinding is told of each request that differs, as it is found
+ * @param onFinding learns of each request that differs, as it is found
  * @param isOver is asked before each request
  * @returns how many have been sent
  */

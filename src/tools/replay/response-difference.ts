@@ -118,7 +118,7 @@ function plain(name: string, value: string | undefined, { host, uri }: RecordedR
   return name === "content-type" ? text.replace(/^application\/(x-)?javascript/, "text/javascript") : text;
 }
 
-/** The address without its server, where it is the one that was asked. */
+/** The address without its server, if it is the one that was asked. */
 function absolute(value: string, host: string, uri: string): string {
   if (!URL.canParse(value, `http://${host || "localhost"}${uri}`)) return value;
   const url = new URL(value, `http://${host || "localhost"}${uri}`);

@@ -107,7 +107,7 @@ export interface Column<T> {
   readonly title: string;
   /** Columns; those of the first column of a table are what the others leave. */
   readonly width: number;
-  /** Where there is too little room, those with the highest number go first; 0 always stays. */
+  /** If there is too little room, those with the highest number go first; 0 always stays. */
   readonly rank: number;
   readonly cell: (row: T) => string;
   readonly paint?: (row: T, paints: Paints) => Paint;
@@ -117,7 +117,7 @@ export interface Column<T> {
 
 const GAP = 2;
 const MIN_NAME = 14;
-/** In a pipe, where nothing is cut. */
+/** In a pipe, if nothing is cut. */
 export const ENDLESS: number = Number.POSITIVE_INFINITY;
 
 /**

@@ -18,7 +18,7 @@ import { type Column, fitted, Line, type Paint, type Paints, textTable } from ".
 export const VIEWS = ["routes", "upstreams", "clients", "internal", "functions"] as const;
 export type View = (typeof VIEWS)[number];
 
-/** The lists of a gateway: functions where there are any. */
+/** The lists of a gateway: functions if there are any. */
 export function viewsOf(state: LiveState | null): readonly View[] {
   return state !== null && state.modules.length > 0 ? VIEWS : VIEWS.slice(0, -1);
 }

@@ -127,7 +127,7 @@ export class SearchIndex<E extends SearchEntry> {
   }
 }
 
-/** A phrase that has been looked for. */
+/** A phrase that has been searched for. */
 interface Named {
   readonly stems: ReadonlySet<string>;
   /** Its place among all phrases. */
@@ -148,11 +148,11 @@ const WEIGHTS = { subject: 16, title: 12, heading: 8, name: 6, first: 4, around:
 /** For each further time that an entry has a word, up to the most. */
 const AGAIN = 0.1;
 const MOST = 14;
-/** Another form of a word, and a word that begins with what is looked for. */
+/** Another form of a word, and a word that begins with what is searched for. */
 const FORM = 0.7;
 const BEGINNING = 0.4;
 const MIN_BEGINNING = 3;
-/** An entry must have so much of what is looked for, by the rarity of the words; less where a phrase names it. */
+/** An entry must have so much of what is searched for, by the rarity of the words; less where a phrase names it. */
 const MIN_SHARE = 0.5;
 const MAX_QUERY = 400;
 const MAX_WORDS = 16;

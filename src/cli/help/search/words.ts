@@ -23,7 +23,7 @@ const MIN_STEM = 3;
 /** Words whose last letter is no ending. */
 const WHOLE: ReadonlySet<string> = new Set(["https", "dns", "tls", "wss", "css", "cors", "redis"]);
 
-/** The first that fits is taken off. */
+/** The first that fits is removed. */
 const ENDINGS: readonly (readonly [ending: string, instead: string])[] = [
   ["ications", "y"],
   ["ication", "y"],
@@ -48,7 +48,7 @@ const ENDINGS: readonly (readonly [ending: string, instead: string])[] = [
   ["e", ""],
 ];
 
-/** Words of questions, and those that every page has: they say nothing of what is looked for. */
+/** Words of questions, and those that every page has: they say nothing of what is searched for. */
 const SILENT: ReadonlySet<string> = new Set(
   (
     "a about all am an and any are as at be but by can cannot cant do does doesnt dont edge for from gateway get gets give " +

@@ -304,7 +304,7 @@ interface IssuedCertificateSink {
   showChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
-/** Makes a certificate of PEM texts. @throws where they do not belong together */
+/** Makes a certificate of PEM texts. @throws if they do not belong together */
 type MakeCertificate = (id: string, chain: string, key: string) => ServerCertificate;
 
 /** Puts obtained certificates and challenges among those of the TLS listener. */

@@ -62,9 +62,9 @@ export interface CertificateAuthority {
 export class AcmeFailure extends Error {
   /** Such as `rateLimited`: the end of the problem's type (RFC 8555 §6.7), or what went wrong on our side. */
   readonly kind: string;
-  /** Milliseconds, from Retry-After; 0 where nothing was said. */
+  /** Milliseconds, from Retry-After; 0 if nothing was said. */
   readonly retryAfterMs: number;
-  /** The names that were refused; none where it is not about names. */
+  /** The names that were refused; none if it is not about names. */
   readonly names: readonly string[];
 
   constructor(kind: string, message: string, retryAfterMs = 0, names: readonly string[] = []) {

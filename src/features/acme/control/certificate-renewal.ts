@@ -137,7 +137,7 @@ export class CertificateRenewal {
     try {
       this.adopt(await this.stored(), true);
     } catch {
-      // The step reports what is wrong.
+      // The step reports the fault.
     }
     if (this.isStepping) this.isStale = true;
     else this.wake(0);
@@ -323,7 +323,7 @@ export class CertificateRenewal {
     }
   }
 
-  /** The account's key, made where there is none that can be used. */
+  /** The account's key, made if there is none that can be used. */
   private async account(accounts: AccountStorage): Promise<StoredAccount> {
     try {
       const stored = await accounts.account();
@@ -446,7 +446,7 @@ function asFailure(error: unknown): AcmeFailure {
 
 /** A certificate for all names that is good for less is not waited with: it makes room for one with fewer names. */
 const MAKE_DO_MS = 3 * 86_400_000;
-/** At least this often the store is looked at, and the clock, which may have been set. */
+/** At least this often the store is examined, and the clock, which may have been set. */
 const LOOK_AGAIN_MS = 3_600_000;
 /** No two orders within this time, or half of a certificate's life, whatever the directory suggests. */
 const REST_MS = 6 * 3_600_000;

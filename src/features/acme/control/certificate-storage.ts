@@ -10,7 +10,7 @@ export interface AccountStorage {
   account(): Soon<StoredAccount | null>;
   /** Keeps an account. @returns the one that is kept: that of another gateway, if it was faster */
   saveAccount(account: StoredAccount): Soon<StoredAccount>;
-  /** Keeps a key that is to be the account's, before the directory is told of it. */
+  /** Keeps a key that is to be the account's, before the directory learns of it. */
   saveNextKey(key: string): Soon<void>;
   /** Puts another key in the place of the account's. */
   replaceAccount(account: StoredAccount): Soon<void>;

@@ -15,7 +15,7 @@ import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 export interface CertificateRecord {
   readonly names: readonly string[];
   readonly directoryUrl: string;
-  /** The directory that its files are named after, where that is another one: the first of those that are asked. */
+  /** The directory that its files are named after, if that is another one: the first of those asked. */
   readonly storedFor?: string;
   /** SHA-256 of the certificate that the record is about. */
   readonly fingerprint: string;
@@ -44,7 +44,7 @@ export class AcmeStore implements DirectoryStorage {
   }
 
   /**
-   * Makes the folder where it is not there.
+   * Makes the folder if it is not there.
    * @throws when it cannot be made
    */
   open(): void {
@@ -155,7 +155,7 @@ export class AcmeStore implements DirectoryStorage {
     return true;
   }
 
-  /** What other processes have obtained is looked at with every step. */
+  /** What other processes have obtained is examined with every step. */
   watch(): () => void {
     return () => {};
   }
@@ -174,7 +174,7 @@ export class AcmeStore implements DirectoryStorage {
     try {
       return listStore(this.dir).flatMap(({ found }) => (typeof found === "string" ? [] : [found]));
     } catch {
-      // The first attempt to store something here reports what is wrong with the folder.
+      // The first attempt to store something here reports the fault in the folder.
       return [];
     }
   }

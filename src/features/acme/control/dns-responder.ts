@@ -13,7 +13,7 @@ export interface DnsRecords {
 /** How long a program, a module or a name server may take for one record. */
 export const DNS_STEP_MS = 60_000;
 
-/** How a record is looked for. */
+/** How a record is searched for. */
 interface DnsLook {
   /** Addresses of resolvers; none asks those of the system. */
   readonly resolvers: readonly string[];
@@ -28,7 +28,7 @@ export class DnsResponder implements ChallengeResponder {
   private readonly onLeftOver: (name: string, error: string) => void;
   private held: readonly TextRecord[] = [];
 
-  /** @param onLeftOver is told of a record that could not be taken out */
+  /** @param onLeftOver learns of a record that could not be removed */
   constructor(records: DnsRecords, look: DnsLook, onLeftOver: (name: string, error: string) => void) {
     this.records = records;
     this.look = look;

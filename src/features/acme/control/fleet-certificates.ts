@@ -18,7 +18,7 @@ import { SharedStorage } from "./shared/shared-storage.ts";
 /** Of a configuration what the storage goes by. */
 type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
 
-/** Connects to the store of the fleet. @param onLost is told once that the connection is gone */
+/** Connects to the store of the fleet. @param onLost learns once that the connection is gone */
 export type OpenCertificateStore = (
   cluster: RuntimeConfig["cluster"],
   onLost: (reason: string) => void,
@@ -157,7 +157,7 @@ function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: Op
   });
 }
 
-/** How often it is looked for news: a command of some bytes. */
+/** How often it is searched for news: a command of some bytes. */
 const REDIS_POLL_MS = 500;
 /** Likewise; requests that find nothing new cost a tenth of those that do at most. */
 const S3_POLL_MS = 2000;

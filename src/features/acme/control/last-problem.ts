@@ -83,7 +83,7 @@ type Answered = (response: IncomingMessage) => void;
 
 type Axios = (typeof acme)["axios"];
 
-/** The part of an axios response that is looked at. */
+/** The part of an axios response that is examined. */
 interface Response {
   readonly status: number;
   readonly data: unknown;
@@ -95,7 +95,7 @@ interface ProblemDocument {
   status?: unknown;
   readonly type?: unknown;
   readonly detail?: unknown;
-  /** What is wrong with each name. RFC 8555 §6.7.1 */
+  /** The fault in each name. RFC 8555 §6.7.1 */
   readonly subproblems?: unknown;
   readonly error?: ProblemDocument;
 }

@@ -38,7 +38,7 @@ function firstOf(chain: string): string {
 }
 
 const END_LINE = "-----END CERTIFICATE-----";
-/** RFC 9773 §4.3.3: six hours where nothing else is said. */
+/** RFC 9773 §4.3.3: six hours if nothing else is said. */
 const ASK_AGAIN_MS = 6 * 3_600_000;
 const ASK_MIN_MS = 60_000;
 const ASK_MAX_MS = 24 * 3_600_000;

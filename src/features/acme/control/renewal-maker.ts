@@ -16,7 +16,7 @@ interface RenewalMakerPorts {
   readonly responder: (order: AcmeOrder) => ChallengeResponder;
   /** Where account and certificates of a directory are kept. */
   readonly storage: (directoryUrl: string) => DirectoryStorage;
-  /** A record of dns-01 could not be taken out. */
+  /** A record of dns-01 could not be removed. */
   readonly onLeftOver: (name: string, error: string) => void;
   /** Runs the steps of all renewals one after the other. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -30,7 +30,7 @@ export type RenewalMaker = (
 ) => CertificateRenewal;
 
 /**
- * Wires `server.acme`: makes one renewal an order. This file brings the ACME client with it, so it is loaded only where it is wanted.
+ * Wires `server.acme`: makes one renewal an order. This file brings the ACME client with it, so it is loaded only if it is wanted.
  * @throws when `ca_file` cannot be read
  */
 export function renewalMaker(

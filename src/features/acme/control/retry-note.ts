@@ -34,7 +34,7 @@ export function believable(note: unknown, nowMs: number): RetryNote | null {
   return failures! > 0 ? { failures: failures!, notBeforeMs, askedToWaitUntilMs } : null;
 }
 
-/** Writes a note, or takes it away where there was no failure. On a disk that takes nothing the note stays as it is. */
+/** Writes a note, or takes it away if there was no failure. On a disk that takes nothing the note stays as it is. */
 export function writeRetryNote(file: string, note: RetryNote): void {
   try {
     if (note.failures === 0) rmSync(file, { force: true });

@@ -11,7 +11,7 @@ export function hasClaim(claims: Claims, { name, values }: ClaimRule): boolean {
   return all.some((one) => isPlain(one) && values.includes(String(one)));
 }
 
-/** The claim with this name; else, with dots, what is within claims: `realm_access.roles`. Undefined where there is none. */
+/** The claim with this name; else, with dots, what is within claims: `realm_access.roles`. Undefined if there is none. */
 export function claimNamed(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let found: unknown = claims;

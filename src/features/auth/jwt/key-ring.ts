@@ -24,7 +24,7 @@ export interface KeyRing {
   /**
    * Asks for newer keys.
    * @param client who waits for them, and has a share of the places
-   * @param listener called once, later, when they are there or cannot be had; only where they are asked for
+   * @param listener called once, later, when they are there or cannot be had; only if they are asked for
    */
   refresh(client: string, listener: () => void): KeyRequest;
 }

@@ -23,7 +23,7 @@ interface Place {
   takeOff(request: RequestHead): void;
 }
 
-/** The places where tokens are looked for, in their order: the first that holds one decides. docs/authentication.md#tokens */
+/** The places where tokens are searched for, in their order: the first that holds one decides. docs/authentication.md#tokens */
 export class TokenPlaces {
   private readonly places: readonly Place[];
   private readonly keepsToken: boolean;
@@ -65,7 +65,7 @@ export class TokenPlaces {
   }
 
   /**
-   * Takes the tokens off a request that is let in: the one that was judged, unless it is to go on, and always those at the other places,
+   * Takes the tokens off a request that is admitted: the one that was judged, unless it is to go on, and always those at the other places,
    * which no one has judged.
    */
   takeOff(request: RequestHead): void {
@@ -221,7 +221,7 @@ class QueryPlace implements Place {
     }
   }
 
-  /** Where the value of the pair in `[from, to)` begins, where it has the name in any spelling; else -1. */
+  /** Where the value of the pair in `[from, to)` begins, if it has the name in any spelling; else -1. */
   private valueOf({ bytes }: RequestHead, from: number, to: number): number {
     let equals = from;
     let isPlain = true;

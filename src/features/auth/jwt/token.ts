@@ -42,7 +42,7 @@ export interface ReadToken extends Signed {
 }
 
 /**
- * Reads the three parts of a signed token. RFC 7515 §7.1. Of its header only `alg` and `kid` count: no key is taken from a token, nor
+ * Reads the three parts of a signed token. RFC 7515 §7.1. Of its header only `alg` and `kid` count: no key comes from a token, nor
  * fetched for one. What a token calls critical is unknown here (RFC 7515 §4.1.11), and a token in a token is none that says who asks.
  */
 export function readToken(text: string): ReadToken | TokenFault {
@@ -92,12 +92,12 @@ export function claimsOf({ text }: ReadToken): Claims | null {
   }
 }
 
-/** Until when the token holds, in milliseconds since the epoch, `leeway` included; Infinity where it does not say. */
+/** Until when the token holds, in milliseconds since the epoch, `leeway` included; Infinity if it does not say. */
 export function endOf({ exp }: Claims, { leewayMs }: TokenRules): number {
   return typeof exp === "number" ? exp * 1000 + leewayMs : Number.POSITIVE_INFINITY;
 }
 
-/** What is wrong with the claims at this time; null where nothing is. RFC 7519 §4.1 */
+/** The fault in the claims at this time; null if nothing is. RFC 7519 §4.1 */
 export function claimsFault(claims: Claims, rules: TokenRules, nowMs: number): TokenFault | null {
   const { nbf, iss, aud } = claims;
   // What is no date, or none that a number can hold, must not read as one that never comes.

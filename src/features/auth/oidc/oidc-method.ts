@@ -231,7 +231,7 @@ export class OidcMethod implements AuthMethod {
     ];
   }
 
-  /** The attempt in a cookie, where it is the state's, of this host, not over and not used. */
+  /** The attempt in a cookie, if it is the state's, of this host, not over and not used. */
   private attemptIn(sealed: string, state: string, { host }: Visit): LoginAttempt | null {
     const bytes = this.sealer === null || sealed === "" ? null : this.sealer.open("attempt", host, sealed);
     if (bytes === null) return null;

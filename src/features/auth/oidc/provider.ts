@@ -181,7 +181,7 @@ export class Provider {
     return library.fetchUserInfo(client, accessToken, subject);
   }
 
-  /** The provider as it is known, asked for its settings where it is not. All that wait share one call. */
+  /** The provider as it is known, asked for its settings if it is not. All that wait share one call. */
   private client(): Promise<Configuration> {
     const { known, failure } = this;
     const now = this.now();

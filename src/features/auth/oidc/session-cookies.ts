@@ -12,7 +12,7 @@ export interface Cookie {
   readonly value: string;
 }
 
-/** What all cookies of `auth.oidc` are named by, whatever the scope, after `__Host-` where they have it. */
+/** What all cookies of `auth.oidc` are named by, whatever the scope, after `__Host-` if they have it. */
 const FAMILY = "edge-oidc-";
 /** Ensures that no other host has set the cookie, nor a page in clear text. docs/security.md#sessions */
 const HOST_PREFIX = "__Host-";

@@ -42,7 +42,7 @@ interface PackedSession {
 }
 
 /**
- * Packs a session so that it has room in its cookies. Where there is too much, the ID token goes first, then claims that the configuration
+ * Packs a session so that it has room in its cookies. If there is too much, the ID token goes first, then claims that the configuration
  * does not name, then entries of lists that it does not name, then the refresh token, then whatever is last.
  * @param wanted what the configuration names
  */
@@ -191,7 +191,7 @@ const MAX_PLAIN_BYTES = 2880;
 const MAX_UNPACKED_BYTES = 4 * 1024 * 1024;
 const MAX_CLAIMS = 256;
 const MAX_DEPTH = 4;
-/** What comes after the claims that are asked for by name. */
+/** Anything after the claims that are asked for by name. */
 const USUAL = ["sub", "email", "name", "preferred_username", "groups"];
 /** What is about tokens and not about users. RFC 7519 §4.1, OpenID Connect Core 1.0 §2 */
 const PROTOCOL: ReadonlySet<string> = new Set(

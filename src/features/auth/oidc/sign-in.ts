@@ -29,12 +29,12 @@ export interface SignInPorts {
   /** Milliseconds on one clock for all workers. */
   readonly sharedClock: NowMs;
   readonly reports: SignInListener;
-  /** Where no provider is to be asked: is told of which one would be. docs/explain.md */
+  /** If no provider is to be asked: learns of which one would be. docs/explain.md */
   readonly noteProvider?: (issuer: string) => void;
   readonly pages: OidcPorts["pages"];
 }
 
-/** Makes the methods by which users of one configuration sign in; this module is loaded where there are some. */
+/** Makes the methods by which users of one configuration sign in; this module is loaded if there are some. */
 export class SignIn {
   private readonly ports: OidcPorts;
 
@@ -68,7 +68,7 @@ export class SignIn {
   }
 }
 
-/** In the place of a provider where there is no network: what asks it waits. */
+/** In the place of a provider if there is no network: what asks it waits. */
 function silentProvider(note: () => void): ProviderCalls {
   const ask = () => {
     note();

@@ -24,7 +24,7 @@ export class CacheHandover {
   }
 
   /**
-   * Writes what is stored, a piece at a time. Where there is no room for it the successor begins with an empty cache.
+   * Writes what is stored, a piece at a time. If there is no room for it the successor begins with an empty cache.
    * @param kind tells whether a successor may use it
    */
   async dump(store: CacheStore, kind: string): Promise<void> {

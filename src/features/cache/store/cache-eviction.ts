@@ -21,7 +21,7 @@ export class CacheEviction {
     this.index = index;
   }
 
-  /** An entry is new: it comes into its queue, that of the entry whose place it has taken where there was one. */
+  /** An entry is new: it comes into its queue, that of the entry whose place it has taken if there was one. */
   enter(slot: number): void {
     const { words } = this.memory;
     const at = this.memory.at(slot) + Slot.Uses;

@@ -68,7 +68,7 @@ export const enum MemoryHead {
   Ghosts,
   /** Sets of ghosts, 0 where entries make way in the order of use; see CacheEviction. */
   GhostSets,
-  /** Grows when responses are taken out before their time. */
+  /** Grows when responses are removed before their time. */
   Invalidations,
   Count = 32,
 }

@@ -13,11 +13,11 @@ export interface PurgeRule {
   matches(uri: Buffer, slot: number): boolean;
   /** Signatures of tags, one of which an entry must have; null where tags do not matter. */
   readonly tags: readonly number[] | null;
-  /** The time from which on entries are stale; -1 if they are taken out. */
+  /** The time from which on entries are stale; -1 if they are removed. */
   readonly staleSinceMs: number;
 }
 
-/** Slots that are looked at under the lock at a time. */
+/** Slots that are examined under the lock at a time. */
 export const PURGE_STEP = 256;
 
 /**

@@ -41,7 +41,7 @@ export interface EntryFacts {
 /**
  * The stored responses of all workers, as one thread sees them. Entries are found, put in order of use and taken out under
  * one lock; their bytes are written by the one thread that fetches them, and read by those that have pinned them, without
- * it. An entry that is pinned keeps its blocks although it was taken out.
+ * it. An entry that is pinned keeps its blocks although it was removed.
  *
  * Whatever a thread holds when it ends (the lock, fetches, pins) carries its number, and the control thread takes it back
  * (CacheOwner).
@@ -65,7 +65,7 @@ export class CacheStore {
   /**
    * @param buffers from `createCacheBuffers`
    * @param thread number of this thread, 0 and up
-   * @param disk what of the entries is on disk: what is taken out here, is taken out there
+   * @param disk what of the entries is on disk: what is removed here, is removed there
    * @param lockWaits tenths of a millisecond that it waits for the lock, where this thread serves no one
    */
   constructor(buffers: CacheBuffers, thread: number, disk: DiskIndex | null = null, lockWaits?: number) {
@@ -81,7 +81,7 @@ export class CacheStore {
 
   /**
    * Looks for a response; what is found is pinned, and counts as used.
-   * @param mayClaim whether a fetch is noted where nothing fresh is found and no fetch is under way
+   * @param mayClaim whether a fetch is noted if nothing fresh is found and no fetch is under way
    */
   find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
     if (!this.lock.take()) return BUSY;
@@ -242,7 +242,7 @@ export class CacheStore {
     return this.memory.words[this.memory.at(fill) + Slot.Status] === READING;
   }
 
-  /** Does something while an entry cannot be taken out. @returns false if it has been taken out */
+  /** Does something while an entry cannot be removed. @returns false if it has been removed */
   whileReady(slot: number, generation: number, work: () => void): boolean {
     const at = this.memory.at(slot);
     return this.locked(() => {
@@ -280,7 +280,7 @@ export class CacheStore {
     this.pins.add(slot);
   }
 
-  /** Pins an entry, where there is one in a slot. */
+  /** Pins an entry, if there is one in a slot. */
   pinReady(slot: number): boolean {
     return this.locked(() => {
       if (this.memory.words[this.memory.at(slot) + Slot.State] !== SlotState.Ready) return false;

@@ -4,7 +4,7 @@ import { DISK_SEGMENTS, DiskCell, DiskHead, layoutOf, QUEUE_PLACES, SegmentField
 
 /** What a thread has found of an entry on disk; times are those of the store. */
 export interface DiskPlace {
-  /** The row of its segment, which is held until `release`. */
+  /** The row of its segment, which waits until `release`. */
   row: number;
   /** The segment's file, open for all threads. */
   fd: number;
@@ -148,7 +148,7 @@ export class DiskIndex {
 
   /**
    * Takes out all entries of a resource, or makes them stale.
-   * @param staleSinceMs -1 if they are taken out
+   * @param staleSinceMs -1 if they are removed
    * @param counts whether an entry counts, by the second half of its key
    * @returns how many count
    */
@@ -193,7 +193,7 @@ export class DiskIndex {
     else Atomics.add(this.words, DiskHead.Missed, 1);
   }
 
-  /** Notes that all entries of a resource are to be taken out when the files have been read. */
+  /** Notes that all entries of a resource are to be removed when the files have been read. */
   private noteGone(uriHash: number): void {
     if (!this.putInQueue(uriHash, 0, 0)) this.words[DiskHead.HasLost] = 1;
   }
@@ -232,7 +232,7 @@ export class DiskIndex {
   }
 
   /**
-   * What the files have has been read: takes out what was taken out meanwhile.
+   * What the files have has been read: takes out what was removed meanwhile.
    * @returns false if that is not known any more, so that nothing there may be used
    */
   endLoading(): boolean {
@@ -620,5 +620,5 @@ export class DiskIndex {
   }
 }
 
-/** Cells that are looked at under the lock at a time. */
+/** Cells that are examined under the lock at a time. */
 const STEP = 256;

@@ -22,9 +22,9 @@ export const enum DiskHead {
   Evictions,
   /** What the files take, in units of 1024 bytes. */
   Kib,
-  /** Whether the files are still to be read: what is taken out meanwhile is noted in the queue. */
+  /** Whether the files are still to be read: what is removed meanwhile is noted in the queue. */
   IsLoading,
-  /** Whether more was taken out than could be noted. */
+  /** Whether more was removed than could be noted. */
   HasLost,
   Count = 32,
 }

@@ -19,7 +19,7 @@ interface ChartOptions {
   readonly format: (value: number) => string;
 }
 
-/** Values of all series at a time; null where nothing is known. */
+/** Values of all series at a time; null if nothing is known. */
 export interface ChartPoint {
   readonly at: number;
   readonly values: readonly number[] | null;
@@ -50,7 +50,7 @@ export class TimeChart {
   private points: readonly ChartPoint[] = [];
   private range: readonly [from: number, to: number] = [0, 1];
   private width = 600;
-  /** Which point is looked at; -1 for the last. */
+  /** Which point is examined; -1 for the last. */
   private at = -1;
   private summarySaid = 0;
 
@@ -244,7 +244,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-/** Where values are on the vertical axis, and those that are named there. */
+/** Where values are on the vertical axis, and those named there. */
 function scaleOf(most: number, least: number | undefined): { y: (value: number) => number; ticks: readonly number[] } {
   const room = HEIGHT - TOP - BOTTOM;
   if (least === undefined) {

@@ -5,7 +5,7 @@ export type Connection =
   | { readonly kind: "connecting" | "live" | "locked" }
   | { readonly kind: "waiting"; readonly retryMs: number; readonly why: string };
 
-/** Who is told of the stream. */
+/** Who learns of the stream. */
 interface FeedListener {
   onState(state: LiveState): void;
   onConnection(connection: Connection): void;
@@ -14,7 +14,7 @@ interface FeedListener {
 const TOKEN = "edge-token";
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8000;
-/** Without an event for so long the connection is taken for lost. */
+/** Without an event for so long the connection counts as lost. */
 const SILENCE_MS = 5000;
 
 /** The live stream, which is opened again as often as it ends. */

@@ -8,7 +8,7 @@ export interface PageColumn<Row> {
   readonly show: (cell: HTMLElement, row: Row) => void;
   /** By what rows can be sorted, the largest first; texts the other way round. */
   readonly by?: (row: Row) => number | string;
-  /** `number`: to the right. `minor`: left out where there is little room. */
+  /** `number`: to the right. `minor`: left out if there is little room. */
   readonly style?: string;
   /** Whether its cells name their rows. */
   readonly isName?: boolean;
@@ -20,7 +20,7 @@ interface TableOptions<Row> {
   readonly name: string;
   readonly columns: readonly PageColumn<Row>[];
   readonly keyOf: (row: Row) => string;
-  /** Said in its place where there are no rows. */
+  /** Said in its place if there are no rows. */
   readonly empty: string;
   /** The column that it is sorted by at first; "" for the order of the rows. */
   readonly sort?: string;

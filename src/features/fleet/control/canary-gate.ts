@@ -6,7 +6,7 @@ export interface CanaryGate {
   found(version: string): void;
   /** The source has what this gateway runs, or ran before. */
   none(running: string): void;
-  /** A version has been taken up, or could not be. @param fault "" if it has */
+  /** A version has been applied, or could not be. @param fault "" if it has */
   tried(version: string, fault: string): void;
 }
 

@@ -35,7 +35,7 @@ export class CanaryRollout implements CanaryGate {
   /** What was found at the source last, for the trial that is over when the source goes back. */
   private lastFound = "";
   private goneBack = "";
-  /** Why a version could not be taken up; the others have not been told yet. */
+  /** Why a version could not be applied; the others have not been told yet. */
   private failed = { version: "", fault: "" };
   private hurriedFor = "";
   /** The version and state that the log was last told of, and those that were last acted on. */

@@ -14,7 +14,7 @@ import type { RemoteConfig, RemoteFields } from "./remote-config.ts";
 export interface MemberPorts {
   /** Reads the source again, and takes up what is there. */
   reload(): Promise<unknown>;
-  /** What the source has cannot be taken up. */
+  /** What the source has cannot be applied. */
   refused(fields: RemoteFields & { readonly faults: readonly string[] }): void;
   readonly event: EventWriter<typeof FLEET_EVENTS & typeof REMOTE_EVENTS>;
   isEnding(): boolean;

@@ -81,7 +81,7 @@ export class Fleet implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
-  /** Takes up a configuration; the store is opened where there is one. */
+  /** Takes up a configuration; the store is opened if there is one. */
   use({ cluster: config }: Pick<RuntimeConfig, "cluster">): void {
     if (this.config !== null && Bun.deepEquals(config, this.config)) return;
     this.config = config;
@@ -281,7 +281,7 @@ export class Fleet implements ControlService<RuntimeConfig> {
   }
 }
 
-/** Opens the store of a fleet; its client is loaded where there is one. @param onLost is told once that the connection is gone */
+/** Opens the store of a fleet; its client is loaded if there is one. @param onLost learns once that the connection is gone */
 export async function openFleetStore(config: StoreAddress, onLost: (reason: string) => void): Promise<FleetStore> {
   const { openRedis } = await import("./redis-store.ts");
   return openRedis(config, onLost);

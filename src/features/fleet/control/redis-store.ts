@@ -18,8 +18,8 @@ interface Place {
 
 /**
  * Opens Redis, Valkey or what speaks as they do: one server, the master that sentinels name, or a cluster.
- * @param onLost is told once that the connection is gone
- * @throws where none of the addresses can be used
+ * @param onLost learns once that the connection is gone
+ * @throws if none of the addresses can be used
  */
 export async function openRedis(config: StoreAddress, onLost: (reason: string) => void): Promise<FleetStore> {
   const reasons: string[] = [];

@@ -30,7 +30,7 @@ export interface RemoteOptions extends SourceAccess {
   readonly config: string;
   readonly routes: string;
   readonly pollMs: number;
-  /** Null where no signatures are asked for. */
+  /** Null if no signatures are asked for. */
   readonly keys: readonly SigningKey[] | null;
   /** Where the last good configuration is kept; paths in the files count from it. */
   readonly folder: string;
@@ -51,7 +51,7 @@ type RemoteResult =
       readonly ok: true;
       readonly config: RuntimeConfig;
       readonly fields: RemoteFields;
-      /** Called when it is in use everywhere, or why it is not. @param faults none where it is */
+      /** Called when it is in use everywhere, or why it is not. @param faults none if it is */
       readonly settled: (faults: readonly string[]) => void;
     }
   | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: RemoteFields };
@@ -60,13 +60,13 @@ type RemoteResult =
 interface RemotePorts {
   /** Asks for a reload, which calls `read`. */
   reload(): Promise<unknown>;
-  /** What the source has cannot be taken up. */
+  /** What the source has cannot be applied. */
   refused(fields: RemoteFields & { readonly faults: readonly string[] }): void;
   readonly event: EventWriter<typeof REMOTE_EVENTS>;
   readonly canary: CanaryGate;
 }
 
-/** A configuration that may be taken up. */
+/** A configuration that may be applied. */
 interface Held {
   readonly remote: RemoteConfiguration;
   readonly signed: SignedTimes;
@@ -119,7 +119,7 @@ export class RemoteConfig {
   private isPolling = false;
   private isWanted = false;
 
-  /** @throws what is wrong with the addresses */
+  /** @throws the fault in the addresses */
   constructor(options: RemoteOptions) {
     const { config, keys, folder } = options;
     const routes = options.routes || besideSource(config, "routes.yaml");

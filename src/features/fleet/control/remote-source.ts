@@ -25,7 +25,7 @@ interface RemoteSourcePorts {
 
 /**
  * The configuration from afar that flags ask for; null if they name files.
- * @throws what is wrong with the flags
+ * @throws the fault in the flags
  */
 export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSourcePorts): RemoteConfig | null {
   const { config, routes, poll, ca } = flags;

@@ -47,7 +47,7 @@ export class KeptPair {
     this.id = createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 12);
   }
 
-  /** @returns null where nothing was kept @throws where what was kept cannot be used */
+  /** @returns null if nothing was kept @throws where what was kept cannot be used */
   load(): KeptConfiguration | null {
     let text: string;
     try {

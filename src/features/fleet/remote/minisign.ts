@@ -62,7 +62,7 @@ export function verifySignature(data: Uint8Array, signature: string, keys: reado
   return { keyId, comment, signedAtS: Number(seconds) };
 }
 
-/** Null where the text is not base64 of so many bytes. */
+/** Null if the text is not base64 of so many bytes. */
 function decoded(text: string, length: number): Buffer | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) || text.length !== Math.ceil(length / 3) * 4) return null;
   const bytes = Buffer.from(text, "base64");

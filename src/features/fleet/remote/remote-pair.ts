@@ -61,7 +61,7 @@ export class RemotePair {
 
   /**
    * Reads the pair.
-   * @param known what it was before: given back as it is where nothing has changed
+   * @param known what it was before: given back as it is if nothing has changed
    * @param settleMs how long it must have stayed the same before it is taken, so that who writes one file after the other is waited for
    * @throws why it cannot be had
    */
@@ -104,7 +104,7 @@ export interface SignedTimes {
 /**
  * Verifies the signatures of both texts. docs/fleet.md#signatures
  * @param newest what was taken before: a text that was signed earlier is refused
- * @returns what is wrong, by document; none if all is well
+ * @returns the fault, by document; none if all is well
  */
 export function checkSignatures(
   texts: RemoteTexts,

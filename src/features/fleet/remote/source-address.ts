@@ -14,7 +14,7 @@ export function isSourceUrl(text: string): boolean {
 
 /**
  * Reads the URL of a configuration. docs/fleet.md#configuration-from-afar
- * @throws what is wrong with it, without its credentials
+ * @throws the fault in it, without its credentials
  */
 export function readSourceAddress(text: string): SourceAddress {
   const url = URL.parse(text);

@@ -29,9 +29,9 @@ const FUNCTION_LOAD_MS = 30_000;
 /** Milliseconds that requests of an earlier version of a module may take after a reload. */
 const FUNCTION_RETIRE_MS: number = shorterInTests("FUNCTION_RETIRE_MS", 300_000);
 
-/** How often threads are looked at. */
+/** How often threads are examined. */
 const WATCH_MS = 50;
-/** How often threads of the runtime are looked for that have begun to collect garbage: these end when they have had nothing to do for long. */
+/** How often threads of the runtime are searched for that have begun to collect garbage: these end when they have had nothing to do for long. */
 const COLLECTORS_MS = 1000;
 /** The first pause before a module's thread is started again; doubled with each death in a row, up to the longest. */
 const FIRST_RESTART_MS = 10;
@@ -449,7 +449,7 @@ export class FunctionThreads {
     if (tid !== UNKNOWN_THREAD) this.ports.stepBack(tid);
   }
 
-  /** Of the threads that stand still the one that has touched most memory meanwhile, where it is a good part of all; null for none. */
+  /** Of the threads that stand still the one that has touched most memory meanwhile, if it is a good part of all; null for none. */
   private glutton(nowMs: number): Thread | null {
     let most = 0;
     let found: Thread | null = null;

@@ -5,7 +5,7 @@ import { startModuleRun } from "./module-run.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 
 /**
- * Loads each module in a thread of its own, as the gateway would, and says what is wrong with it. Nothing of it reaches this thread:
+ * Loads each module in a thread of its own, as the gateway would, and names the fault in it. Nothing of it reaches this thread:
  * neither its globals nor its end. docs/functions.md#edge-check
  * @param settings what the modules have
  * @param limitMs how long one may take to load, in milliseconds, from 1

@@ -10,7 +10,7 @@ import { openedFiles } from "../thread/opened-files.ts";
 import { problemOf } from "../thread/problem.ts";
 import { type FromRun, failed, type RunOrder, runOutcome } from "./scheduled-call.ts";
 
-/** What the thread is asked, once: to load a module and say what is wrong with it, or to make a run of a schedule. */
+/** What the thread is asked, once: to load a module and names the fault in it, or to make a run of a schedule. */
 export type ModuleOrder = ({ readonly kind: "check" } & ModuleQuestion) | ({ readonly kind: "run" } & RunOrder);
 
 /** One module, and what it is for. */
@@ -61,7 +61,7 @@ async function faultsOf({ module, use }: ModuleQuestion): Promise<readonly Modul
   }
 }
 
-/** At the default export, or at the beginning of the file where there is none. */
+/** At the default export, or at the beginning of the file if there is none. */
 function atExport(module: string, message: string): ModuleFault {
   const lines = moduleText(module).split("\n");
   const index = lines.findIndex((line) => /^\s*export\s+default\b|\bas\s+default\b/.test(line));

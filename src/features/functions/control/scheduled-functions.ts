@@ -141,7 +141,7 @@ interface JobCalls {
   overlaps(dueMs: number): void;
 }
 
-/** One job's timer. The clock is looked at every minute, so that one that is set meanwhile is noticed. */
+/** One job's timer. The clock is examined every minute, so that one that is set meanwhile is noticed. */
 class JobTimer {
   readonly job: ScheduledJob;
   private readonly now: () => number;

@@ -41,7 +41,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   private outgoing: OutgoingBody | null = null;
   private socket: ServerSocket | null = null;
   private context: Context | null = null;
-  /** The fields of what a hook is shown, where it is not a lazy request. */
+  /** The fields of what a hook is shown, if it is not a lazy request. */
   private before: ResponseFields | null = null;
   /** Whether what the data worker says of it comes here. */
   private isKept = false;
@@ -58,7 +58,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     return this.head;
   }
 
-  /** @param whole the body where it has come with the head; null if there is none, or it follows */
+  /** @param whole the body if it has come with the head; null if there is none, or it follows */
   run(whole: Buffer | null): void {
     const { head } = this;
     if (head.fault !== 0) return this.refuse(head.fault);

@@ -1,4 +1,4 @@
-/** Who a request comes from, where the route has `auth`. */
+/** Who a request comes from, if the route has `auth`. */
 export interface Auth {
   readonly user: string;
   readonly claims: Readonly<Record<string, string>>;
@@ -67,7 +67,7 @@ export class Context {
     return this.#log;
   }
 
-  // Functions of their own, made where they are used, so that they may be taken out of the context.
+  // Functions of their own, made where they are used, so that they may be removed of the context.
   get waitUntil(): ContextPorts["waitUntil"] {
     return (promise) => this.#ports.waitUntil(promise);
   }

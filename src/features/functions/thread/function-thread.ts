@@ -164,7 +164,7 @@ export class FunctionThread implements CallHost {
     return at < 0 ? this.module : `${this.module}:${source.slice(0, at).split("\n").length}`;
   }
 
-  /** What `console` is told belongs to the call that runs, else to the one that is under way, where there is one. */
+  /** What `console` is told belongs to the call that runs, else to the one that is under way, if there is one. */
   private write(level: FunctionLine["level"], values: readonly unknown[]): void {
     const [first] = this.calls;
     const call = this.running ?? (this.calls.size === 1 ? first : undefined);

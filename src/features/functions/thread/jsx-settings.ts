@@ -48,7 +48,7 @@ function pragmaOf({ jsx, jsxImportSource, jsxFactory, jsxFragmentFactory }: JsxO
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Of the nearest tsconfig.json from a folder upwards; nothing where there is none, or none that can be read. */
+/** Of the nearest tsconfig.json from a folder upwards; nothing if there is none, or none that can be read. */
 function jsxOptionsOf(folder: string): JsxOptions {
   for (let at = folder; ; at = dirname(at)) {
     const file = join(at, "tsconfig.json");

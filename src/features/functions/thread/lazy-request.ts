@@ -13,7 +13,7 @@ const NativeRequest: typeof Request = globalThis.Request;
 const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom") as never;
 
 /**
- * The client's request, where no body comes with it. It is made into one of the runtime as soon as it is asked for what is not answered here, or is
+ * The client's request, if no body comes with it. It is made into one of the runtime as soon as it is asked for what is not answered here, or is
  * handed to what takes a `Request`: most modules look at the URL and a field or two, and a `Request` with its `Headers` costs more than all else
  * of a hook together (0.8 µs, and what the collector has to do for it).
  */
@@ -155,7 +155,7 @@ type AnyFunction = (...values: readonly unknown[]) => unknown;
 
 /**
  * Gives a class all that the runtime's has: its objects are instances of that, too, and what it does not define itself asks the object that they
- * are made into. Properties of the runtime's prototypes cannot be replaced, so what is taken out of these and called on a lazy object fails.
+ * are made into. Properties of the runtime's prototypes cannot be replaced, so what is removed of these and called on a lazy object fails.
  */
 function inherit(prototype: object, native: object): void {
   for (const key of Reflect.ownKeys(native)) {

@@ -15,7 +15,7 @@ interface BodyReader {
   cancel(reason: unknown): Promise<void>;
 }
 
-/** Who is told how a body has gone. */
+/** Who learns how a body has gone. */
 export interface OutgoingOwner {
   /**
    * The head is to be written now.

@@ -149,7 +149,7 @@ export class ThreadLink {
   }
 }
 
-/** The record of a response must be read even where the call is over. */
+/** The record of a response must be read even if the call is over. */
 const NO_RECEIVER: Receiver = {
   onResponse(records): void {
     readResponse(records);

@@ -201,7 +201,7 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
 
   /**
    * The process's share of its processors in the last half second, and the share that it would have had without shedding: each request
-   * that was shed at the price of one that was let in.
+   * that was shed at the price of one that was admitted.
    */
   private cpuShares(): readonly [number, number] {
     const { user, system } = process.cpuUsage();

@@ -31,7 +31,7 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
 
   private readonly addresses: LogAddresses;
 
-  /** @param onFailed is told when an output begins to fail @param addresses how events of this thread show addresses */
+  /** @param onFailed learns when an output begins to fail @param addresses how events of this thread show addresses */
   constructor(onFailed: (output: string, error: string) => void, addresses: LogAddresses) {
     this.onFailed = onFailed;
     this.addresses = addresses;

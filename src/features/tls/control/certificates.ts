@@ -134,7 +134,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
     });
   }
 
-  /** Resolves when the agent has given the sidecar an identity, or none, or does not respond; at once where none is asked. */
+  /** Resolves when the agent has given the sidecar an identity, or none, or does not respond; at once if none is asked. */
   private get identified(): Promise<void> {
     return this.firstWord === null
       ? Promise.resolve()
@@ -240,7 +240,7 @@ export class CertificateList implements CertificateSink {
   private texts: Readonly<Record<string, readonly string[]>> = {};
   /** Whether certificate and authorities are an agent's, and no files'. */
   private hasIdentity = false;
-  /** What has been told of files that cannot be used. */
+  /** What has learned of files that cannot be used. */
   private readonly failures: Map<string, string> = new Map();
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private readonly added: Map<string, ServerCertificate> = new Map();

@@ -8,7 +8,7 @@ import { keyFault, readCertificates, readPrivateKey } from "../../../proto/pem/p
 
 /**
  * Reads a certificate and its key.
- * @throws Error that says what is wrong with them
+ * @throws Error that names the fault in them
  */
 export function readServerCertificate({ certFile, keyFile }: CertificateFiles): ServerCertificate {
   const certificate = serverCertificate(certFile, readFileSync(certFile), readFileSync(keyFile));
@@ -64,7 +64,7 @@ const ISSUER_SCHEMES: ReadonlyMap<string, readonly number[]> = new Map([
   ["ecdsa-with-SHA512", [0x0603]],
 ]);
 
-/** RFC 6125 §6.4.4: the common name counts where there are no alternative names. */
+/** RFC 6125 §6.4.4: the common name counts if there are no alternative names. */
 function namesOf(leaf: X509Certificate): string[] {
   const names = alternativeNames(leaf.subjectAltName ?? "", "DNS");
   if (names.length === 0) names.push(...(/^CN=([\w.*-]+)$/m.exec(leaf.subject)?.slice(1) ?? []));

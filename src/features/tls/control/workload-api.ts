@@ -32,7 +32,7 @@ interface WorkloadListener {
 
 /**
  * The identity of the gateway from a SPIFFE agent, in the control thread: one call of `FetchX509SVID` over a UNIX socket, whose
- * stream brings each new certificate before the old one ends. Where the stream ends it is asked for again, after a pause that
+ * stream brings each new certificate before the old one ends. If the stream ends it is asked for again, after a pause that
  * doubles. docs/sidecar.md#workload-api
  */
 export class WorkloadApi {
@@ -42,7 +42,7 @@ export class WorkloadApi {
   private timer: Timer | null = null;
   private pauseMs = WORKLOAD_RETRY_MIN_MS;
   private isStopped = false;
-  /** What has been told of the agent; "" while it gives identities. */
+  /** What has learned of the agent; "" while it gives identities. */
   private failure = "";
   /** What the agent gave last, so that the same does not count as new. */
   private last = "";
@@ -88,7 +88,7 @@ export class WorkloadApi {
     }
   }
 
-  /** @returns what is wrong with what the agent has sent; "" if it counts */
+  /** @returns the fault in what the agent has sent; "" if it counts */
   private take(response: X509SvidResponse): string {
     const svid = identityIn(response);
     if (typeof svid === "string") return svid;

@@ -3,7 +3,7 @@ import { startThread, ThreadEnds } from "../../../net/threads.ts";
 import type { CodecDone } from "../codec-jobs.ts";
 import { type CodecThread, LargeMessages } from "../large-messages.ts";
 
-/** How often the threads are looked at while they have work. */
+/** How often the threads are examined while they have work. */
 const LOOK_MS = 50;
 
 /** The threads of one worker for large messages. @param inTurn runs what they report as a turn of the event loop */

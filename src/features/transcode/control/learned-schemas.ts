@@ -23,7 +23,7 @@ interface LearningPorts {
 }
 
 /**
- * The routes of `auto` where no descriptor set is named: the control thread asks the upstream by reflection, at the start, at reloads
+ * The routes of `auto` if no descriptor set is named: the control thread asks the upstream by reflection, at the start, at reloads
  * and from time to time, and brings what it learns to the workers as part of the configuration. docs/transcoder.md#auto-by-reflection
  */
 export class LearnedSchemas implements ControlService<RuntimeConfig> {
@@ -40,7 +40,7 @@ export class LearnedSchemas implements ControlService<RuntimeConfig> {
   }
 
   /**
-   * Begins with a configuration as the files say it; nothing where it is in use already.
+   * Begins with a configuration as the files say it; nothing if it is in use already.
    * @returns when the first attempt is over, or takes too long for a start to wait
    */
   async use(_: RuntimeConfig, config: RuntimeConfig): Promise<void> {
@@ -114,7 +114,7 @@ function sourceOf({ transcoder }: RuntimeConfig): string {
   return JSON.stringify([reflected.upstream.originKey, reflected.upstream.basePath, tls, services, exclude]);
 }
 
-/** What reads descriptors is loaded only where there is something to learn; see finishTranscoder. */
+/** What reads descriptors is loaded only if there is something to learn; see finishTranscoder. */
 function learning(): typeof import("./schema-learning.ts") {
   return require("./schema-learning.ts") as typeof import("./schema-learning.ts");
 }

@@ -18,7 +18,7 @@ import { MultipartParts, Shape } from "./multipart-parts.ts";
 import { bitsOfRuns, eachRun, isBinary, isMostlyText, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
-/** How a body is looked at. */
+/** How a body is examined. */
 export interface BodyQuestion {
   /** Whether the route takes every body for JSON. */
   readonly isJson: boolean;
@@ -34,7 +34,7 @@ export interface BodyProgress {
 
 /**
  * Inspects the beginning of a body. What a request says of it only adds to what it is tried as, so that whatever an application
- * makes of it has been looked at. `docs/security.md#bodies-and-the-firewall`
+ * makes of it has been examined. `docs/security.md#bodies-and-the-firewall`
  */
 export class BodyInspector {
   private readonly inspector: ValueInspector;
@@ -72,7 +72,7 @@ export class BodyInspector {
 
   /**
    * Inspects a body, as it is and with its content codings undone.
-   * @returns whether that was all: false if there is more content in the bytes than is looked at
+   * @returns whether that was all: false if there is more content in the bytes than is examined
    */
   inspect(reading: BodyReading, question: BodyQuestion): boolean {
     const { findings, inspector } = this;
@@ -115,7 +115,7 @@ export class BodyInspector {
     return !content.isCut && to - from <= maxBytes;
   }
 
-  /** Each byte is looked at in several readings, and searched for keywords in each. */
+  /** Each byte is examined in several readings, and searched for keywords in each. */
   private beginSteps(bytes: number, progress: BodyProgress | null): void {
     const { steps } = this.inspector.value;
     steps.begin(READINGS * (bytes + (progress?.bytes ?? 0)));
@@ -363,7 +363,7 @@ function hasByte(bytes: Uint8Array, byte: number, from: number, to: number): boo
 
 /** As a text, as a form with two separators, and as JSON or XML. */
 const READINGS = 2;
-/** To set up a decompressor costs as much as so many bytes, however short a message is; where none is marked, several are tried. */
+/** To set up a decompressor costs as much as so many bytes, however short a message is; if none is marked, several are tried. */
 const UNPACKING_STEPS = 16_384;
 /** Bytes of a text from an oddity on that an incident shows. */
 const MAX_SHOWN = 64;

@@ -12,7 +12,7 @@ export class BodyReading {
   bytes: Uint8Array = EMPTY_BYTES;
   from = 0;
   to = 0;
-  /** Most bytes of content that are looked at. */
+  /** Most bytes of content that are examined. */
   maxBytes = 0;
   types: DeclaredTypes = UNDECLARED;
   /** Known codings, in the order in which they were applied. */
@@ -36,7 +36,7 @@ export class BodyReading {
     return this.unpacked;
   }
 
-  /** What an application reads that goes by the codings: the body as it is where there are none, or they are wrong. */
+  /** What an application reads that goes by the codings: the body as it is if there are none, or they are wrong. */
   text(): Uint8Array {
     const content = this.codings.length === 0 ? EMPTY_BYTES : this.unpack().bytes;
     return content.length === 0 ? this.bytes.subarray(this.from, this.to) : content;

@@ -13,7 +13,7 @@ const MAX_CODING_WINDOW_BITS = 23;
 
 /** What is in a body with a Content-Encoding. */
 export interface Content {
-  /** Its first bytes; none where the codings could not be undone, or none is known. */
+  /** Its first bytes; none if the codings could not be undone, or none is known. */
   readonly bytes: Uint8Array;
   /** Whether there is more, or it grew by more than MAX_INFLATION. */
   readonly isCut: boolean;
@@ -61,7 +61,7 @@ export function contentOf(codings: readonly Packing[], packed: Uint8Array, maxBy
 }
 
 /**
- * Bytes to hold of a body beyond those that are inspected: a block of zstd gives nothing until it is complete. RFC 8878 §3.1.1.2.4
+ * Bytes to hold of a body beyond those inspected: a block of zstd gives nothing until it is complete. RFC 8878 §3.1.1.2.4
  */
 export function extraBytes(headers: HeaderBlock): number {
   return headers.find(HeaderId.ContentEncoding) >= 0 && codingsOf(headers).includes(Packing.Zstd)
@@ -80,7 +80,7 @@ export const enum Packing {
 
 /** What came out of a compressed body. */
 interface Inflated {
-  /** The first bytes of the content; none where nothing could be made of it. */
+  /** The first bytes of the content; none if nothing could be made of it. */
   readonly bytes: Uint8Array;
   /** Whether there is more than was asked for. */
   readonly isCut: boolean;

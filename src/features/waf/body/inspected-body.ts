@@ -84,12 +84,12 @@ abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
 }
 
 /**
- * The beginning of a request body, held until it is scored, then handed on with what comes after it.
+ * The beginning of a request body, held until it is scored, then handed on with anything after it.
  *
  *   Gathering ──the limit or the end is reached──▶ Scored ──passes──▶ HandingOn ──all is handed on──▶ (gone)
  *                                                     └─refused─▶ (gone)
  *
- * Most bodies come in one piece, which is looked at and handed on where it is. Where the limit is reached before
+ * Most bodies come in one piece, which is examined and handed on where it is. Where the limit is reached before
  * the end, the client is stopped until the taker of the body has taken what was held.
  */
 export class InspectedBody extends ScoredBody implements BodySink, LateOwner {

@@ -73,7 +73,7 @@ export function findJsonGroups(
 }
 
 /**
- * Inspects all names and strings of a JSON text. Where it is no JSON, lenient readers find strings in it all the same: those between
+ * Inspects all names and strings of a JSON text. If it is no JSON, lenient readers find strings in it all the same: those between
  * apostrophes, too, where a string may begin.
  * @param isDeclared whether what is no JSON is also inspected as one value
  * @param isReport whether it is what a browser reports of a page
@@ -141,7 +141,7 @@ function inspectName(inspector: ValueInspector, bytes: Uint8Array, from: number,
 class JsonWalk {
   private value: ValueReading | null = null;
   private depth = 0;
-  /** By depth: 1 for an object; beyond MAX_DEPTH all are taken for arrays. */
+  /** By depth: 1 for an object; beyond MAX_DEPTH all count as arrays. */
   private readonly isObject: Uint8Array = new Uint8Array(MAX_DEPTH);
   /** By depth: length of the path outside. */
   private readonly pathLengths: Int32Array = new Int32Array(MAX_DEPTH);

@@ -152,7 +152,7 @@ class PartScan {
     this.to = first;
   }
 
-  /** Null where there is no delimiter. */
+  /** Null if there is no delimiter. */
   static of(boundary: string, bytes: Uint8Array, from: number, to: number): PartScan | null {
     if (boundary === "") return null;
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from);
@@ -268,7 +268,7 @@ function isPlainDisposition(field: string, index: number): boolean {
   return index === 0 && field.length <= MAX_DISPOSITION_CHARS && PLAIN_DISPOSITION.test(field.trim());
 }
 
-/** One name, and where there is one of a file, that is not empty, with at most one in the extended form beside it. RFC 6266 §4.3. */
+/** One name, and if there is one of a file, that is not empty, with at most one in the extended form beside it. RFC 6266 §4.3. */
 function areNamesPlain(names: readonly TypeParameter[], files: readonly TypeParameter[]): boolean {
   if (names.length > 1) return false;
   if (files.length === 0) return true;

@@ -64,7 +64,7 @@ export const FILE_GROUP: DetectorGroup = {
 };
 
 /**
- * Finds names of files that no client has any business with: climbs out of folders, and, where the value is a file's
+ * Finds names of files that no client has any business with: climbs out of folders, and, if the value is a file's
  * name and nothing else, files of the system, files that hold secrets, wrappers that read files. Prose that mentions
  * such a file is no match. Every byte is read twice at most.
  */
@@ -228,7 +228,7 @@ class FileNames implements Detector {
   }
 }
 
-/** `..././`: what is left of it when a filter takes out each `../`. */
+/** `..././`: the rest of it when a filter takes out each `../`. */
 function isSplitClimb(bytes: Uint8Array, from: number, to: number): boolean {
   const isThree =
     to - from === 3 && bytes[from] === Byte.Dot && bytes[from + 1] === Byte.Dot && bytes[from + 2] === Byte.Dot;

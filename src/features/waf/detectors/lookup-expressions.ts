@@ -43,7 +43,7 @@ export const LOOKUP_GROUP: DetectorGroup = {
 };
 
 /**
- * Finds lookups that a Java logging library carries out: ${jndi:…}, also where its letters are put together by other
+ * Finds lookups that a Java logging library carries out: ${jndi:…}, also if its letters are put together by other
  * lookups, as ${${lower:j}ndi:…} or ${${::-j}${env:X:-n}di:…}. The value is resolved inside out as the library does
  * it, with a stack, in one pass: what a lookup gives becomes part of the text around it.
  */

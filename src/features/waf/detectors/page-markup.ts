@@ -58,7 +58,7 @@ const PAGE_MARKUP: WafRule = {
   crs: [941160, 941100, 941120, 941310, 941320],
 };
 
-/** Markup where none is due. An article in a body has what it likes. */
+/** Markup if none is due. An article in a body has what it likes. */
 export const PAGE_MARKUP_GROUP: DetectorGroup = {
   rules: [PAGE_MARKUP],
   locations: [InputLocation.Query],

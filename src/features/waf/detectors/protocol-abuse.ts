@@ -56,7 +56,7 @@ export const BUDGET_EXHAUSTED: WafRule = {
   description: "inspection budget exhausted",
 };
 
-/** Line breaks, where a value may become a header. Texts in a body have them by right, and whole mails are pasted there. */
+/** Line breaks, if a value may become a header. Texts in a body have them by right, and whole mails are pasted there. */
 export const LINE_BREAK_GROUP: DetectorGroup = {
   rules: [HEADER_INJECTION],
   locations: [InputLocation.Query, InputLocation.Header, InputLocation.Extension, InputLocation.Path],
@@ -80,7 +80,7 @@ export const MESSAGE_RULES: readonly WafRule[] = [
   BUDGET_EXHAUSTED,
 ];
 
-/** Finds line breaks with a header field after them, where a value may become one; and a NUL beside them. */
+/** Finds line breaks with a header field after them, if a value may become one; and a NUL beside them. */
 function findHeaderInjection(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
   let isFirst = true;

@@ -301,7 +301,7 @@ class ServerCode implements Detector {
     this.reportIf(isChain || this.isExpression, SCRIPT_CODE, from);
   }
 
-  /** A call of a function that runs programs: in PHP, with a superglobal, or where no formatted program has it. */
+  /** A call of a function that runs programs: in PHP, with a superglobal, or if no formatted program has it. */
   private isPhpCall(from: number, inside: number): boolean {
     const { bytes } = this;
     if (this.isPhp || this.isSuperglobal(inside)) return true;
@@ -450,7 +450,7 @@ const NEW: Uint8Array = latin1("new ");
 const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];
 /** What a value that is one call ends in: ) ; # / } and quotes. */
 const ENDS: readonly number[] = [0x29, 0x3b, 0x23, 0x2f, 0x7d, 0x22, 0x27];
-/** What is looked at around a word. */
+/** What is examined around a word. */
 const STEPS = 128;
 const MAX_DIGITS = 8;
 const MAX_BLANKS = 8;

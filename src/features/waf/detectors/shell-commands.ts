@@ -99,7 +99,7 @@ function commandKeywords(): string[] {
 
 /**
  * Finds commands that a shell would run after a separator or within a substitution. Each separator costs a look at
- * one word after it and at MAX_LOOK bytes before it. A line that begins with a command itself is taken from a manual.
+ * one word after it and at MAX_LOOK bytes before it. A line that begins with a command itself comes from a manual.
  */
 class ShellCommands implements Detector {
   private bytes: Uint8Array = EMPTY_BYTES;

@@ -28,7 +28,7 @@ export const SQL_GROUP: DetectorGroup = {
 };
 
 /**
- * Reads a value by its places first, and as a whole where no rule of those blocks: so that one attack counts once, and who has excluded
+ * Reads a value by its places first, and as a whole if no rule of those blocks: so that one attack counts once, and who has excluded
  * such a rule somewhere has excluded what it found.
  */
 class SqlDetector implements Detector, DetectionListener {

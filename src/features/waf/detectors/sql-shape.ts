@@ -197,7 +197,7 @@ export class SqlShape {
     return this.last === Sql.Open || this.last === Sql.Select || this.last === Sql.Comma;
   }
 
-  /** A name, or a call: its brackets are looked at as they come. */
+  /** A name, or a call: its brackets are examined as they come. */
   private takeName(kind: Sql): boolean {
     const { tokens, at } = this;
     const open = at + 1;
@@ -370,7 +370,7 @@ const BEHIND_NAME: WordGate = new WordGate([
   ...sqlWords([Sql.Having, Sql.Limit, Sql.Into, Sql.Order, Sql.By]),
   ...words(`${GLUE} ${ENDS}`),
 ]);
-/** Tokens that are read before those that have been looked at are let go. */
+/** Tokens that are read before those that have been examined are let go. */
 const WINDOW = 16;
 /** Longer expressions are programs. */
 const MAX_TOKENS = 160;

@@ -274,7 +274,7 @@ export class SqlRuns {
     this.hasGaps = false;
   }
 
-  /** Offset after the name, dots included, that goes on at `from`; `from` where none does. */
+  /** Offset after the name, dots included, that goes on at `from`; `from` if none does. */
   nameEnd(from: number): number {
     const limit = Math.min(this.length, from + SHORT_RUN_BYTES);
     let at = from;
@@ -290,7 +290,7 @@ export class SqlRuns {
     return SQL_NAME[byte] === 1 && (byte !== NO_BREAK_SPACE || this.bytes[at - 1]! >= 0x80);
   }
 
-  /** Offset after the white space and the comments that go on at `from`; `from` where there are none. */
+  /** Offset after the white space and the comments that go on at `from`; `from` if there are none. */
   gapEnd(from: number): number {
     const { bytes, length } = this;
     const limit = Math.min(length, from + SHORT_RUN_BYTES);

@@ -16,7 +16,7 @@ const STRICT_COMMAND: WafRule = {
   crs: [932236, 932235, 932260, 932350],
 };
 
-/** Command lines where no prose is. */
+/** Command lines if no prose is. */
 export const STRICT_COMMAND_GROUP: DetectorGroup = {
   rules: [STRICT_COMMAND],
   locations: VALUES_AND_PATHS,

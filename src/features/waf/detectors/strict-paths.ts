@@ -26,7 +26,7 @@ const STRICT_PATH: WafRule = {
   crs: [930100, 930110, 930120],
 };
 
-/** Paths where no prose is; the path of the target itself has rules of its own. */
+/** Paths: places without prose; the path of the target itself has rules of its own. */
 export const STRICT_PATH_GROUP: DetectorGroup = {
   rules: [STRICT_PATH],
   locations: VALUES_AND_PATHS,

@@ -168,6 +168,6 @@ const MAX_VALUE = 2048;
 const MAX_LITERAL = 25;
 /** Bytes behind a comment that sqlmap and its kind put there. */
 const MAX_TAIL = 12;
-/** What is left of a text that the application's quote closes. */
+/** The rest of a text that the application's quote closes. */
 const MAX_OPEN = 16;
 const MAX_ASIDE = 2;

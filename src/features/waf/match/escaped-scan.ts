@@ -80,7 +80,7 @@ export function findGroups(
 
 /**
  * The groups of all keywords in the texts that are packed in `bytes[from, to)`: in each run of base64 that begins after some other
- * character, and whose first bytes are text. Of other text, every few bytes are looked at, as such a run is long; what is no text, such
+ * character, and whose first bytes are text. Of other text, every few bytes are examined, as such a run is long; what is no text, such
  * as a token or a hash, is given up after a few characters. A run that is a text from many of its places is not unpacked from each:
  * past MAX_UNPACKINGS of its length, all groups are called, and each value is unpacked once.
  * @param steps counts what is unpacked

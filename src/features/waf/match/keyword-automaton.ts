@@ -1,7 +1,7 @@
 import { Byte, byteTable, isDigit, isLowerLetter, LOWER } from "../../../core/bytes.ts";
 import { isQuote } from "./scan.ts";
 
-/** Keywords that are looked for together, and the bit that stands for them. */
+/** Keywords that are searched for together, and the bit that stands for them. */
 export interface KeywordGroup {
   readonly bit: number;
   /**
@@ -41,7 +41,7 @@ export class KeywordAutomaton {
     return new KeywordAutomaton(new Uint16Array(memory, bits.byteLength), bits);
   }
 
-  /** @returns the bits of all groups that have a keyword in `bytes[from, to)`, which is taken for a whole value */
+  /** @returns the bits of all groups that have a keyword in `bytes[from, to)`, which counts as a whole value */
   find(bytes: Uint8Array, from: number, to: number): number {
     const { next, bits } = this;
     let state = this.start;
@@ -170,7 +170,7 @@ export const enum ByteClass {
   Nul,
   /** The first byte of what some readers take for a character of ASCII: an overlong sequence, a full-width character. */
   Fold,
-  /** The 26 letters and then 29 punctuation marks; the tilde is taken for the first of them. */
+  /** The 26 letters and then 29 punctuation marks; the tilde counts as the first of them. */
   LetterA,
   /** Begins a long sequence of UTF-8: one with 80 or 81 behind it is overlong, or goes on with 80. */
   Lead = 63,

@@ -36,7 +36,7 @@ export function unpack(out: Uint8Array, bytes: Uint8Array, from: number, to: num
 
 const LOWER_U = 0x75;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/** Characters of the shortest text that is looked at: ten bytes. */
+/** Characters of the shortest text that is examined: ten bytes. */
 export const MIN_PACKED_CHARS = 14;
 export const NO_SEXTET = 255;
 /** By character, what it stands for; NO_SEXTET for none. */

@@ -14,7 +14,7 @@ export const FILE_NAME: Uint8Array = classOf("a-z0-9_-");
 export const PATH: Uint8Array = classOf("a-z0-9_-.;~", (byte) => byte >= 0x80);
 /** The scheme of a URL, RFC 3986 §3.1, and the part of a host. */
 export const SCHEME: Uint8Array = classOf("a-z0-9.+-");
-/** The name of a header field, as far as the fields that are looked for have it. */
+/** The name of a header field, as far as the fields that are searched for have it. */
 export const FIELD_NAME: Uint8Array = classOf("a-z0-9-");
 /** The name of a property of CSS, or of a keyword of XML: letters and the dash. */
 export const DASHED_WORD: Uint8Array = classOf("a-z-");
@@ -77,12 +77,12 @@ export function classEnd(bytes: Uint8Array, from: number, byteClass: Uint8Array)
   return at;
 }
 
-/** Offset after the word that goes on at `from`; `from` where none does. */
+/** Offset after the word that goes on at `from`; `from` if none does. */
 export function wordEnd(bytes: Uint8Array, from: number): number {
   return classEnd(bytes, from, WORD);
 }
 
-/** Whether a text goes on at `at`. A value ends in zeros, so that bytes behind its end may be looked at. */
+/** Whether a text goes on at `at`. A value ends in zeros, so that bytes behind its end may be examined. */
 export function hasTextAt(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
   if (at < 0) return false;
   for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;

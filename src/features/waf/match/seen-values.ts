@@ -1,11 +1,11 @@
 /** Values remembered, a power of two. */
 const SLOTS = 64;
-/** Bytes of a longer value are not worth a slot, and those of a shorter one are looked at as fast. */
+/** Bytes of a longer value are not worth a slot, and those of a shorter one are examined as fast. */
 const MAX_BYTES = 512;
 const MIN_BYTES = 16;
 
 /**
- * Values that were looked at lately and hold nothing: browsers send the same User-Agent, Referer and Cookie with
+ * Values that were examined lately and hold nothing: browsers send the same User-Agent, Referer and Cookie with
  * request after request, and to compare one costs a quarter of looking through it. Byte for byte, so that nothing else
  * passes for one of them; a client that sends another value each time costs 25 ns more.
  */
@@ -17,7 +17,7 @@ export class SeenValues {
 
   /**
    * Whether this very value was noted.
-   * @param kind what it was looked through for: the same bytes may be harmless as one thing and not as another
+   * @param kind what it was examined for: the same bytes may be harmless as one thing and not as another
    */
   has(kind: number, bytes: Uint8Array, from: number, to: number): boolean {
     const length = to - from;
@@ -61,7 +61,7 @@ const MAX_TEXT_BYTES = 8192;
 const MIN_TEXT_BYTES = 64;
 
 /**
- * Bodies that were looked through lately and hold no keyword: programs that poll or report send the same body again and again,
+ * Bodies that were examined lately and hold no keyword: programs that poll or report send the same body again and again,
  * and to compare 4 KiB costs 0.1 µs where to look through them costs 5. Byte for byte, so that nothing else passes for one of
  * them; a body that is new costs the copy, 0.1 µs. docs/security.md#the-cost-of-inspection
  */

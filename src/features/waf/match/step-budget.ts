@@ -1,5 +1,5 @@
 /**
- * Steps of the WAF's inspection for each byte of a request, a step being a byte that is looked at. Source code, dumps of SQL,
+ * Steps of the WAF's inspection for each byte of a request, a step being a byte that is examined. Source code, dumps of SQL,
  * minified scripts and the like take up to 30 each time they are read, since several analysers look at them; the worst that is
  * known of hostile bodies takes some 120. 64 KiB may so cost some 20 ms at most. Beyond it the request scores PROTOCOL-007.
  */
@@ -8,8 +8,8 @@ export const WAF_STEPS_PER_BYTE = 256;
 export const WAF_LEAST_BYTES = 65_536;
 
 /**
- * The steps that the inspection of one request may take. A step is a byte that is looked at; what costs a bounded look
- * around a find is counted at once by its bound, so that counting costs nothing where nothing is found. Every analyser is
+ * The steps that the inspection of one request may take. A step is a byte that is examined; what costs a bounded look
+ * around a find is counted at once by its bound, so that counting costs nothing if nothing is found. Every analyser is
  * linear by itself: this is the last defence against one that is not. docs/security.md#the-cost-of-inspection
  */
 export class StepBudget {

@@ -123,7 +123,7 @@ export class ValueReading {
     this.endAt(readXmlText(this.begin(SourceKind.Xml, bytes, from, to), bytes, from, to));
   }
 
-  /** Whether the value is one line of a query, where no program is due. It looks for the end of the line once. */
+  /** Whether the value is one line of a query, if no program is due. It looks for the end of the line once. */
   isQueryLine(): boolean {
     if (this.location !== InputLocation.Query) return false;
     if (this.lineEnd < 0) this.lineEnd = indexOfByte(this.bytes, Byte.Lf, 0, this.length);
@@ -186,7 +186,7 @@ export class ValueReading {
   }
 
   /**
-   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \u{41}, \x41; and what some readers take for characters of
+   * Undoes the rest of escapes until there is none: %41, %u0041, \u0041, \u{41}, \x41; and what some readers take for characters of
    * ASCII: overlong sequences of UTF-8, full-width forms.
    * @returns the number of rounds that changed something; more than MAX_DECODING_ROUNDS when some are left
    */

@@ -3,7 +3,7 @@ import { SQL_SPACE } from "./scan.ts";
 
 /**
  * Fast negative check: no listed word can start here. Nearly all words of a text fail by their first two letters. A value is lower case and ends
- * in zeros, so that what is behind its end may be looked at.
+ * in zeros, so that what is behind its end may be examined.
  */
 export class WordGate {
   private readonly pairs: Uint8Array = new Uint8Array(LETTERS * LETTERS);

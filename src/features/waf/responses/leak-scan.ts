@@ -109,7 +109,7 @@ function placeOf({ words, around }: LeakSign, text: string): number {
 
 /** As much as a sign may have in front of its words, and in all. */
 const MAX_TAIL_BYTES: number = LEAK_LEAD_CHARS + LEAK_REST_CHARS;
-/** Places of the same words that are looked at in a piece. */
+/** Places of the same words that are examined in a piece. */
 const MAX_TRIES = 16;
 /** One for all, made when it is first asked for. */
 function automatonOfAll(): KeywordAutomaton {

@@ -16,17 +16,17 @@ import { codingsOf, contentOf, extraBytes } from "../body/content-codings.ts";
 import type { LEAK_RULES } from "./leak-rules.ts";
 import { type Leak, LeakScan } from "./leak-scan.ts";
 
-/** Bytes of a response's content that are looked at for leaks. docs/waf.md#responses */
+/** Bytes of a response's content that are examined for leaks. docs/waf.md#responses */
 const MAX_LEAK_BYTES = 16_384;
-/** Milliseconds for which a response is held to be looked at; then it is looked at as it goes out. */
+/** Milliseconds for which a response is held to be examined; then it is examined as it goes out. */
 const LEAK_HOLD_MS = 1000;
 
 /**
  *   Waiting ──head: no text, no body──▶ Passing
- *      ├─────▶ Holding: head and body wait ──enough is there, or the end: it is looked at──▶ Passing
+ *      ├─────▶ Holding: head and body wait ──enough is there, or the end: it is examined──▶ Passing
  *      │          ├──it takes too long, or there is no room──▶ Watching
  *      │          └──it leaks──▶ Over: 502 in its place
- *      ├─────▶ Watching: each piece is looked at and goes out ──enough has──▶ Passing
+ *      ├─────▶ Watching: each piece is examined and goes out ──enough has──▶ Passing
  *      │          └──it leaks, and is to be withheld──▶ Over: the response is cut
  *      └─────▶ Copying: it goes out, and a copy is unpacked when enough is there ──▶ Passing
  */
@@ -66,10 +66,10 @@ export class LeakSink extends PassingSink implements ResponseSource, TimerOwner 
   private codings: ReturnType<typeof codingsOf> = [];
   /** Length of the body; -1 if it is known at the end alone. */
   private length = -1;
-  /** Bytes of the body that are looked at, as they come. */
+  /** Bytes of the body that are examined, as they come. */
   private maxBytes = MAX_LEAK_BYTES;
   private seenBytes = 0;
-  /** What has been kept of the body, to be looked at, in `[0, keptBytes)`. */
+  /** What has been kept of the body, to be examined, in `[0, keptBytes)`. */
   private kept: Buffer | null = null;
   private keptBytes = 0;
   private reserved = 0;

@@ -42,9 +42,9 @@ export interface CompiledRule {
 export interface CompiledLink {
   readonly targets: readonly Selector[];
   readonly excluded: readonly Selector[];
-  /** Null where it matches by itself. */
+  /** Null if it matches by itself. */
   readonly operator: OperatorTest | null;
-  /** What may spare asking the operator; null where nothing does. */
+  /** What may spare asking the operator; null if nothing does. */
   readonly filter: LinkFilter | null;
   readonly negated: boolean;
   readonly transformations: readonly Transformation[];
@@ -70,7 +70,7 @@ export interface LinkFilter {
 /** Which values of a variable are meant. */
 export interface Selector {
   readonly target: RuleTarget;
-  /** Null where all are. */
+  /** Null if all are. */
   readonly takes: ((name: string) => boolean) | null;
 }
 
@@ -91,7 +91,7 @@ export function compileRules(set: RuleSet, disabled: ReadonlySet<string>): Compi
   };
 }
 
-/** What each expression may remember, where there are so many rules. */
+/** What each expression may remember, if there are so many rules. */
 export function limitsOf(rules: number): RuleExpressionLimits {
   const share = Math.floor(RULE_STATES_BYTES / Math.max(rules, 1));
   return { program: MAX_RULE_PROGRAM, statesBytes: Math.min(Math.max(share, MIN_RULE_STATES_BYTES), 1_048_576) };

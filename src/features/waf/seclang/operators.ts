@@ -18,7 +18,7 @@ import { type MacroText, macroText } from "./macro-text.ts";
 import { PhraseSet } from "./phrase-set.ts";
 import type { RuleTransaction } from "./rule-transaction.ts";
 
-/** Whether a value fits, before `!`. @param captures takes what fits, where the rule asks for it */
+/** Whether a value fits, before `!`. @param captures takes what fits, if the rule asks for it */
 export type OperatorTest = (value: string, transaction: RuleTransaction, captures: boolean) => boolean;
 
 /** Thrown where the steps of a request are spent. */

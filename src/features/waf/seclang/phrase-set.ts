@@ -1,4 +1,4 @@
-/** Phrases that are looked for together, without regard to the case of letters of ASCII; one character a byte. */
+/** Phrases that are searched for together, without regard to the case of letters of ASCII; one character a byte. */
 export class PhraseSet {
   private readonly root: Node = { next: new Map(), ends: false };
   /** Characters that were compared in the last search, beside one for each of the text. */

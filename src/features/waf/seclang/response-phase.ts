@@ -55,7 +55,7 @@ class RuleSink extends ReplacingSink {
   }
 }
 
-/** What a rule has said that is sent; one that drops the connection is a refusal here, where the request has been served. */
+/** What a rule has said that is sent; one that drops the connection is a refusal here, if the request has been served. */
 function refusalOf(ex: Exchange, fault: Fault): PrebuiltResponse {
   if (fault === Fault.RuleDropped) return jsonRefusal(502, "the response was refused", [NO_STORE]);
   if (fault === Fault.WafBlocked)

@@ -35,7 +35,7 @@ interface Context {
   readonly matchers: Matchers;
   /** What the blocks around ask of requests. */
   readonly condition: Condition;
-  /** The part of the path that has been taken off, or "". */
+  /** The part of the path that has been removed, or "". */
   readonly stripped: string;
   /** Whether that part is there in some requests alone. */
   readonly isMaybeStripped: boolean;
@@ -229,7 +229,7 @@ function shutRules(statement: Statement, matcher: Matcher, context: Context): Ru
   });
 }
 
-/** A matcher as it compares the client's own path, where a part of that has been taken off before. */
+/** A matcher as it compares the client's own path, where a part of that has been removed before. */
 function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Matcher {
   if (stripped === "") return matcher;
   // What is excepted with the part is more than what is excepted without it.
@@ -315,7 +315,7 @@ function answersByPath({ name, block }: Statement): boolean {
 
 const ANSWERS: ReadonlySet<string> = new Set(["redir", "respond", "error", "abort"]);
 
-/** A matcher by paths, where it has an expression that says such. */
+/** A matcher by paths, if it has an expression that says such. */
 function onlyPaths(matcher: Matcher): Matcher {
   if ("fault" in matcher || matcher.every(({ regex }) => regex === "")) return matcher;
   return byPaths(matcher) ?? { fault: BY_REGEX, wider: matcher };
@@ -606,7 +606,7 @@ function tried(rule: Rule, siblings: readonly Statement[], { ledger, stripped }:
   );
 }
 
-/** A directive that changes what the others do; an empty list where it is none. */
+/** A directive that changes what the others do; an empty list if it is none. */
 function modifierOf(statement: Statement, context: Context): Modifier[] {
   const { ledger } = context;
   const refused = refusalOf(statement, context);
@@ -626,7 +626,7 @@ function modifierOf(statement: Statement, context: Context): Modifier[] {
   const apply = make(statement, args, ledger);
   if (apply === null) return [];
   if (places === null && !isAccess) {
-    // A field that the client must not choose is taken off for all.
+    // A field that the client must not choose is removed for all.
     const strips = statement.name === "request_header" ? taking(statement, args) : null;
     ledger.noteWhole(
       statement,

@@ -71,7 +71,7 @@ export function isPlainTry({ args }: Statement): boolean {
 interface HiddenFiles {
   /** As `root` has it. */
   readonly root: string;
-  /** The part of the path that has been taken off. */
+  /** The part of the path that has been removed. */
   readonly stripped: string;
   /** A file that is sent for other paths, or "". */
   readonly fallback: string;

@@ -23,7 +23,7 @@ interface Placed extends ListenPlace {
 /**
  * The listeners of sites that one port in clear text and one with TLS are not enough for: each address is an entry of
  * `server.listeners`, and routes count at those of their site alone.
- * @returns null where the usual two ports say the same
+ * @returns null if the usual two ports say the same
  */
 export function listedSites(plan: Plan, sites: readonly CaddyBlock[], options: Statement | null): CaddyGroup[] | null {
   const { config, ledger } = plan;

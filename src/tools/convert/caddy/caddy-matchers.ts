@@ -18,7 +18,7 @@ export interface ClientFacts {
   readonly clientFault: string;
   /** The same for `remote_ip`, which is the peer of the connection. */
   readonly remoteFault: string;
-  /** Whether there is TLS: where there is none, all requests are of the protocol http. */
+  /** Whether there is TLS: if there is none, all requests are of the protocol http. */
   readonly hasTls: boolean;
   /** The protocol of all requests, if the routes are those of a listener. */
   readonly scheme?: "http" | "https";

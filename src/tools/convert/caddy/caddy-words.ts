@@ -21,7 +21,7 @@ class WordReader {
   private line = 1;
   /** The line that the last word ends on: words of one line stay together over a quoted text with line ends. */
   private lastLine = 0;
-  /** Where lines begin with a word that may end a heredoc, by the word; null until one is looked for. */
+  /** Where lines begin with a word that may end a heredoc, by the word; null until one is searched for. */
   private ends: ReadonlyMap<string, readonly number[]> | null = null;
 
   constructor(file: string, text: string) {

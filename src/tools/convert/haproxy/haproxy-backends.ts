@@ -16,7 +16,7 @@ export class HaproxySection {
     this.defaults = defaults;
   }
 
-  /** Those of the section, or of its defaults where it has none. @param first the first words after the name */
+  /** Those of the section, or of its defaults if it has none. @param first the first words after the name */
   find(name: string, ...first: readonly string[]): Statement | null {
     const fits = ({ args }: Statement): boolean => first.every((word, i) => args[i] === word);
     const lists = [this.statement, this.defaults].map((one) => one?.all(name) ?? []);

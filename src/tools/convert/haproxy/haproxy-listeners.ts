@@ -23,7 +23,7 @@ export interface HaproxyGroup {
 /**
  * The listeners of frontends that one port in clear text and one with TLS are not enough for: each address is an entry of
  * `server.listeners`, and routes count at those of their frontend alone.
- * @returns null where the usual two ports say the same
+ * @returns null if the usual two ports say the same
  */
 export function listedBinds(
   plan: Plan,

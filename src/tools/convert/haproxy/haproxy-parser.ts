@@ -35,7 +35,7 @@ export function parseHaproxy(file: string, text: string): Statement[] {
   return sections;
 }
 
-/** The words of a line: quotes are taken off, `#` begins a comment. */
+/** The words of a line: quotes are removed, `#` begins a comment. */
 function wordsOf(line: string, place: { readonly file: string; readonly line: number }): string[] {
   const words: string[] = [];
   let word = "";

@@ -413,7 +413,7 @@ function request(statement: Statement, acls: Acls, work: Work, before: Before): 
   };
 }
 
-/** Actions that keep no request out, and change none: what goes by their results is closed where it is asked. */
+/** Actions that keep no request out, and change none: what goes by their results is closed if it is asked. */
 const HARMLESS =
   /^(capture|log|set-log-level|set-nice|set-tos|set-mark|no-op|disable-l7-retry|set-priority\S*|inspect-delay|track-sc\S*|sc-\S*|(un)?set-var\S*|early-hint|wait-for-\S*|do-resolve\S*|strict-mode|(set|del)-map\S*|(add|del)-acl\S*|set-bandwidth-limit|cache-\S*|set-timeout|normalize-uri|expect-\S*|set-src\S*|set-dst\S*|set-status|set-fc-\S*|set-bc-\S*)$/;
 

@@ -223,7 +223,7 @@ function usualListeners(plan: Plan, list: readonly Listening[], { clear, tls, ot
   terms.port = tls.port;
   if (certificates(inTls, terms)) server.http3 = { enabled: true };
   const leading = inClear.filter((one) => !inTls.includes(one) && leadsToTls(one));
-  // What is served by TLS alone must not be had in clear text, where no client shows a certificate.
+  // What is served by TLS alone must not be had in clear text, if no client shows a certificate.
   const isTlsAlone = inTls.some((one) => !inClear.includes(one)) || inTls.every((one) => redirectsInside(one) !== null);
   if (!isTlsAlone) return of([...new Set([...inTls, ...inClear])], tls, false);
   if (clear !== null) terms.redirect_http = true;
@@ -306,7 +306,7 @@ function locationOfRedirect({ ledger }: Plan, statement: Statement): void {
     );
 }
 
-/** `if ($scheme = http) { return … }` of a server: its clear text leads to TLS. Null where there is none. */
+/** `if ($scheme = http) { return … }` of a server: its clear text leads to TLS. Null if there is none. */
 function redirectsInside({ scope, listens }: Listening): readonly Statement[] | null {
   const found = scope.here("if").find((one) => {
     const asked = askedBy(one);

@@ -491,7 +491,7 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   return rule;
 }
 
-/** The paths of an expression as a closed route; all paths where no route can have the expression. */
+/** The paths of an expression as a closed route; all paths if no route can have the expression. */
 function closedExpression(one: Located, within: PathRule): Rule {
   const { statement, scope, kind, path } = one;
   const regex = expressionOf(path, true);

@@ -163,7 +163,7 @@ class Tokens {
     if (opening !== null) {
       const close = `]${opening[1] ?? ""}]`;
       const from = this.at + opening[0].length;
-      // What is not found once is not there later: it is looked for once.
+      // What is not found once is not there later: it is searched for once.
       const end = this.absent.has(close) ? -1 : this.text.indexOf(close, from);
       if (end >= 0) return this.text.slice(this.at, end + close.length);
       this.absent.add(close);

@@ -56,7 +56,7 @@ export function exactPlace(path: string): PathRule {
   return { kind: "exact", value: path };
 }
 
-/** Paths that an expression means, where they can be said without it: `^/api/`, `^/(a|b)(/|$)`, `^/x$`. */
+/** Paths that an expression means, if they can be said without it: `^/api/`, `^/(a|b)(/|$)`, `^/x$`. */
 export function regexPlaces(regex: string): PathRule[] | null {
   if (!regex.startsWith("^/")) return null;
   const whole = /^\^(.*?)(\$|\/\?\$|\(\/\|\$\)|\/\(\.[*+]\)\$?|\/\.[*+]\$?|\/|\(\/\.\*\)\?\$?)$/.exec(regex);

@@ -61,7 +61,7 @@ export function scriptOf(site: ScriptSite, scope: Scope, place: PathRule): Scrip
   return { rules, guards, rewrite };
 }
 
-/** `rewrite` that leads elsewhere; null for others, and where no redirect says it. */
+/** `rewrite` that leads elsewhere; null for others, and if no redirect says it. */
 function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null {
   const [pattern = "", to = "", flag = ""] = one.args;
   if (flag !== "permanent" && flag !== "redirect" && !/^(https?:|\$scheme)/.test(to)) return null;

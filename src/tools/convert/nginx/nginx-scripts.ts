@@ -16,7 +16,7 @@ export interface ScriptFolder {
   readonly root: string;
   /** Whether paths that lead to no file go to the index. */
   readonly frontController: boolean;
-  /** `index.php`; "" where nothing says otherwise. */
+  /** `index.php`; "" if nothing says otherwise. */
   readonly index: string;
   /** Whether the path of the location is not part of the path below the root. */
   readonly isAlias: boolean;
@@ -58,7 +58,7 @@ export function runScripts(http: Scope, scope: Scope, rule: Rule, folder: Script
   // All paths go to the server of scripts, whatever files there are: none of them is sent.
   if (takesAll) fastcgi.check_files = false;
   if (!frontController && !(takesAll && fixed !== null)) fastcgi.front_controller = false;
-  // Scripts are looked for below the root of the server, where those of an alias are not.
+  // Scripts are searched for below the root of the server, where those of an alias are not.
   if (isAlias) fastcgi.no_scripts = ["/"];
   const env = envOf(scope);
   if (Object.keys(env).length > 0) fastcgi.env = env;

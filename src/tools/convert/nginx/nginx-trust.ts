@@ -98,7 +98,7 @@ function insideOf(scope: Scope): Scope[] {
 function trustOf(scope: Scope, isAllByProxy: boolean): Trust {
   const words = scope.inherited("set_real_ip_from").map(({ args }) => args[0] ?? "");
   if (words.length === 0) return { kind: "peer", networks: [] };
-  // nginx reads another field than most people think where none is named.
+  // nginx reads another field than most people think if none is named.
   const field = (scope.one("real_ip_header")?.args[0] ?? "X-Real-IP").toLowerCase();
   const networks = [...new Set(words.filter((word) => word !== "unix:").map(networkFrom))].sort();
   const isPlain = networks.every((one) => /^[\d.:a-f]+(\/\d+)?$/i.test(one));

@@ -57,7 +57,7 @@ function partsOf(text: string): { readonly authority: string; readonly path: str
   return { authority, path: path === "" ? null : path };
 }
 
-/** Puts in what `set` says, where that is a plain text. */
+/** Puts in what `set` says, if that is a plain text. */
 function withoutVariables(scope: Scope, url: string): string {
   return url.replace(/\$\{?(\w+)\}?/g, (whole, name: string) => {
     const found = scope.assignment(`$${name}`);

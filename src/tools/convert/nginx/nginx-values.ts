@@ -62,7 +62,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   request_uri: "{uri}",
   args: "{query}",
   query_string: "{query}",
-  // "?" where there is a query: a query alone cannot be told from none.
+  // "?" if there is a query: a query alone cannot be told from none.
   remote_addr: "{client_ip}",
   realip_remote_addr: "{client_ip}",
   binary_remote_addr: "{client_ip}",

@@ -197,7 +197,7 @@ class TomlLines {
       const key = value.length > 0 && !before.includes("#") ? before : undefined;
       const name = key === undefined ? table : [table, plainName(key)].filter((part) => part !== "").join(".");
       if (name.length > MAX_NAME) continue;
-      // What a name is within begins there, too, where no line says it itself.
+      // What a name is within begins there, too, if no line says it itself.
       for (let end = name.length; end > 0 && !this.lines.has(name.slice(0, end)); end = name.lastIndexOf(".", end - 1))
         this.lines.set(name.slice(0, end), i + 1);
     }

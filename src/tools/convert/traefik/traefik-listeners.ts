@@ -29,7 +29,7 @@ interface TraefikRouters {
 
 /**
  * The listeners of entry points: routes count at those of their router alone.
- * @returns null where one port in clear text and one with TLS say the same
+ * @returns null if one port in clear text and one with TLS say the same
  */
 export function listedEntries(plan: Plan, all: TraefikRouters): TraefikGroup[] | null {
   const { routers, points } = all;

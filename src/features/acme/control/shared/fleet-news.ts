@@ -25,12 +25,12 @@ interface News {
 interface NewsListener {
   /** Resolves when every worker answers these challenges and no others. */
   onChallenges(challenges: readonly SharedChallenge[]): Promise<void>;
-  /** @param names of documents that have changed; null where any may have */
+  /** @param names of documents that have changed; null if any may have */
   onChanged(names: readonly string[] | null): void;
 }
 
 /**
- * The news of a fleet: one small document that is read every `pollMs`, and fetched when it has changed. Before an authority is told of a challenge, every
+ * The news of a fleet: one small document that is read every `pollMs`, and fetched when it has changed. Before an authority learns of a challenge, every
  * gateway has had two looks and a half. docs/acme.md#one-store-for-several-gateways
  */
 export class CertificateNews {
@@ -43,7 +43,7 @@ export class CertificateNews {
   /** The last change that was read; -1 before the first. */
   private last = -1;
   private isStopped = false;
-  /** Changes that the store has not been told of. */
+  /** Changes that the store has not learned of. */
   private readonly untold: Set<string> = new Set();
 
   constructor(documents: SealedDocuments, terms: { holder: string; pollMs: number }, listener: NewsListener) {
@@ -158,7 +158,7 @@ const NEWS = "news";
 /** The version of news that no gateway has written yet. */
 const NONE = "none";
 const NO_NEWS: News = { challenges: [], last: 0, changes: [] };
-/** Looks of other gateways that are waited for before an authority is told of a challenge. */
+/** Looks of other gateways that are waited for before an authority learns of a challenge. */
 const LOOKS = 2.5;
 const KEPT_CHANGES = 256;
 /** How long a challenge is answered whose order has not ended. */

@@ -60,8 +60,8 @@ export class OrderClaim<T extends Claimable> implements OrderRight {
   }
 
   /**
-   * Takes the right where no other gateway holds it.
-   * @param empty the document where there is none @returns null while another holds it
+   * Takes the right if no other gateway holds it.
+   * @param empty the document if there is none @returns null while another holds it
    * @throws StoreAway, SealBroken
    */
   static async take<T extends Claimable>(
@@ -111,7 +111,7 @@ export class OrderClaim<T extends Claimable> implements OrderRight {
         return claim === null ? value : { ...value, claim: { ...claim, beat: claim.beat + 1 } };
       });
     } catch {
-      // The next one may work. Where the claim is lost, the write of the certificate says so.
+      // The next one may work. If the claim is lost, the write of the certificate says so.
     }
   }
 

@@ -97,7 +97,7 @@ export class RedisDocuments implements DocumentStore {
   }
 }
 
-/** Version, text and age in milliseconds; the version alone where it is known. */
+/** Version, text and age in milliseconds; the version alone if it is known. */
 const READ = `
 local found = redis.call('HMGET', KEYS[1], 'version', 'text', 'at')
 if not found[1] then return {} end

@@ -10,7 +10,7 @@ import {
   type StoredDocument,
 } from "./document-store.ts";
 
-/** A bucket, and with what it is opened. What is "" is taken from the environment by the runtime. */
+/** A bucket, and with what it is opened. What is "" comes from the environment by the runtime. */
 interface S3Place {
   readonly bucket: string;
   /** Begins the names of all objects; "" or with a slash at its end. */
@@ -34,7 +34,7 @@ export class S3Documents implements DocumentStore {
 
   constructor({ prefix, ...access }: S3Place) {
     this.prefix = prefix;
-    // What is absent is looked for in the environment.
+    // What is absent is searched for in the environment.
     const given = Object.entries(access).filter(([, value]) => value !== "");
     this.client = new Bun.S3Client(Object.fromEntries(given));
   }

@@ -13,7 +13,7 @@ export interface OpenDocument<T> {
   readonly isCurrent: boolean;
 }
 
-/** Who is told how the store is. */
+/** Who learns how the store is. */
 interface StoreListener {
   onAway(reason: string): void;
   onBack(): void;

@@ -47,7 +47,7 @@ interface AccountDocument {
 /** What a shared storage works with. */
 interface SharedStoragePorts {
   readonly documents: SealedDocuments;
-  /** `cache_dir`: files of before are taken from there, and copies are in a folder of it. */
+  /** `cache_dir`: files of before come from there, and copies are in a folder of it. */
   readonly cacheDir: string;
   /** Tells this gateway from others, and from its next life. */
   readonly holder: string;
@@ -106,7 +106,7 @@ export class SharedStorage {
   }
 
   /**
-   * Seals every document with the first of the secrets that is not, so that the others can be taken away.
+   * Seals every document with the first of the secrets that is not, so that the others can be removed.
    * @returns how many were sealed anew, and how many could not be
    * @throws StoreAway
    */
@@ -513,7 +513,7 @@ const CERTIFICATES = "cert/";
 const ACCOUNTS = "account/";
 /** Below `cache_dir`. */
 const COPIES = "shared";
-/** Copies that are looked through for certificates of other sets. */
+/** Copies that are examined for certificates of other sets. */
 const MAX_COPIES = 1000;
 const READ_AT_ONCE = 16;
 const MAX_TRIES = 5;

@@ -114,5 +114,5 @@ class DiskThread {
 
 /** Half a second: no client waits for this thread. */
 const LOCK_WAITS = 5000;
-/** How often the folder is looked at. */
+/** How often the folder is examined. */
 const LOOK_MS = 1000;

@@ -81,7 +81,7 @@ export class DiskWriter {
   private lastSerial = 0;
   private state: State = State.Closed;
   private retryAtMs = 0;
-  /** Whether marks may be lacking in the files, so that what was taken out would come back. */
+  /** Whether marks may be lacking in the files, so that what was removed would come back. */
   private mustEmpty = false;
   private hasFailed = false;
   private memory: { store: CacheStore; reader: EntryReader; version: number } | null = null;
@@ -212,7 +212,7 @@ export class DiskWriter {
     return this.segments.reduce((sum, segment) => sum + segment.totalBytes, 0);
   }
 
-  /** What is taken from times of the store to get those of the files, which are of the time of day. */
+  /** What comes from times of the store to get those of the files, which are of the time of day. */
   private get originMs(): number {
     return this.clock.nowMs - Date.now();
   }
@@ -388,7 +388,7 @@ export class DiskWriter {
     };
     const target = this.active !== null && this.active !== from ? this.active : this.segmentFor(shape.totalBytes);
     const offset = target.append(shape, prefix, pieces());
-    // It may have been taken out meanwhile.
+    // It may have been removed meanwhile.
     const { uriHash, variantHash } = entry;
     const place = this.index.isLiveAt(uriHash, variantHash, from.row, entry.offset);
     if (place === null) this.mark(target.fd, offset, -1);
@@ -443,7 +443,7 @@ export class DiskWriter {
     return count;
   }
 
-  /** Writes into the files what was taken out, so that a restart does not bring it back. */
+  /** Writes into the files what was removed, so that a restart does not bring it back. */
   private writeMarks(): void {
     for (let marks = this.index.takePending(); marks.length > 0; marks = this.index.takePending()) {
       for (const { fd, offset, staleSinceMs } of marks) this.mark(fd, offset, staleSinceMs);

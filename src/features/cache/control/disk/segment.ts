@@ -90,7 +90,7 @@ export class Segment {
     return null;
   }
 
-  /** Removes what was left of one. */
+  /** Removes the rest of one. */
   static remove(dir: string, serial: number): void {
     removeFiles(dir, serial);
   }
@@ -109,7 +109,7 @@ export class Segment {
    * Appends an entry: its body first, so that one without an end has no beginning.
    * @param pieces the parts of the body, each of which holds until the next is asked for
    * @returns its place
-   * @throws where it cannot be written; nothing of it is there then
+   * @throws if it cannot be written; nothing of it is there then
    */
   append(shape: EntryShape, prefix: Buffer, pieces: Iterable<Buffer>): number {
     const offset = this.size;
@@ -163,7 +163,7 @@ export class Segment {
   }
 
   /**
-   * After all records were read: cuts off what comes after the last entry, and makes the index anew where that lacks entries.
+   * After all records were read: cuts off anything after the last entry, and makes the index anew where that lacks entries.
    * @param end where the last entry ends
    * @param goesOn whether more is to be appended
    */
