@@ -1,3 +1,4 @@
+import { isThisMachine } from "../core/ip-address.ts";
 import { plainLine } from "../core/printable.ts";
 
 /** One request of the gateway's own, with its bounds. */
@@ -17,7 +18,7 @@ interface OutboundRequest {
   readonly maxBytes: number;
   /** Whose body is wanted: with `ok` that of status 200 alone, with `none` of no response. Else it is empty, and is not read. */
   readonly wants?: "ok" | "none" | "all";
-  /** Whether a proxy that the environment names is passed over. */
+  /** Whether a proxy that the environment names is passed over; for this machine it always is. */
   readonly isDirect?: boolean;
   /** Ends the request early. */
   readonly signal?: AbortSignal;
@@ -142,7 +143,7 @@ function begin(
     signal: signal === undefined ? late : AbortSignal.any([signal, late]),
     tls: { rejectUnauthorized: true, ...(ca === "" ? {} : { ca }), ...pair },
     ...(body === undefined ? {} : { body: body as string }),
-    ...(isDirect === true ? { proxy: false as never } : {}),
+    ...(isDirect === true || isThisMachine(new URL(url).hostname) ? { proxy: false as never } : {}),
     // Each request has its own limits, and events may be silent for hours.
     timeout: false as never,
     // A connection that the other end is about to close serves no second request.

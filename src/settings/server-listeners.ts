@@ -7,7 +7,7 @@ import { below, block, isFaultyAt, type Rows, type Values } from "../config/row.
 import { flag, text, textLike, textOrNumber } from "../config/scalars.ts";
 import { fileMode, socketPath } from "../config/socket-kinds.ts";
 import { clientDemand, listenerSite, listenerTls, type TlsSettings } from "../config/tls-settings.ts";
-import { hostAndPort } from "../core/ip-address.ts";
+import { hostAndPort, isThisMachine } from "../core/ip-address.ts";
 import { MAX_LISTENERS } from "../core/limits.ts";
 import { type ForwardProxyConfig, forwardProxy } from "./forward-proxy.ts";
 
@@ -210,12 +210,8 @@ function checkForwardProxy(
   if (http3) fault("forward_proxy", "is for HTTP/1.1 and HTTP/2: say http3: false here");
   if (redirectsHttps)
     fault("forward_proxy", "and redirect_https contradict each other: say redirect_https: false here");
-  if (own.basic === null && socket === "" && !isLoopbackHost(host))
+  if (own.basic === null && socket === "" && !isThisMachine(host))
     log.warn([...path, "forward_proxy"], "lets every client use the proxy that reaches this address: add basic");
-}
-
-function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
 /** Why HTTP/3 cannot be served as a listener's TLS demands, or "": the runtime's QUIC has one set of terms for all names. */

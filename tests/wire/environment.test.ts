@@ -242,6 +242,46 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
     });
   });
 
+  test("a proxy of the environment is asked for nothing that is on this machine, and sees no more of others than their names", async () => {
+    const [seen, asked]: [string[], Set<string>] = [[], new Set()];
+    const proxy = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        data(socket, bytes) {
+          seen.push(bytes.toString().split("\r\n")[0]!);
+          socket.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+        },
+      },
+    });
+    const here = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) => {
+        asked.add(new URL(url).pathname);
+        return Response.json({ keys: [] }, { status: 200 });
+      },
+    });
+    const proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+    const at = `http://127.0.0.1:${here.port}`;
+    const gateway = await startGateway({
+      env: Object.fromEntries(proxies.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),
+      config: acmeWith({ directory_url: `${at}/dir`, domains: ["a.test"], on_demand: { ask: `${at}/ask` } }),
+      routes: [
+        upstream("/here", origin, { auth: { jwt: { jwks_url: `${at}/keys`, audience: "a" } } }),
+        upstream("/far", origin, { auth: { jwt: { jwks_url: "https://keys.far.test/far?k=1", audience: "a" } } }),
+      ],
+    });
+    await eventually(async () => {
+      await shownCertificate(tlsPort, "one.customer.test").catch(() => null);
+      expect([[...asked].sort(), seen.length > 0]).toEqual([["/ask", "/dir", "/keys"], true]);
+    });
+    await gateway.stop();
+    expect([...new Set(seen)]).toEqual(["CONNECT keys.far.test:443 HTTP/1.1"]);
+    proxy.stop(true);
+    await here.stop(true);
+  });
+
   test("a server that has the configuration is verified all the same", async () => {
     await withStranger(async (port, counts) => {
       const url = `https://127.0.0.1:${port}/config.yaml`;

@@ -24,6 +24,10 @@ export const ENVIRONMENT: readonly Fact[] = [
   ["NO_COLOR, TERM", "Set, or dumb: texts for people have no colors."],
   ["SOURCE_DATE_EPOCH", "The date of the pages of edge man, in seconds since 1970."],
   ["SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS", "More authorities, if you set no ca_file."],
+  [
+    "HTTP_PROXY, HTTPS_PROXY, NO_PROXY",
+    "The proxy by which services on other machines are asked: for keys, sign-ins, lists, certificates and settings. Not for origins.",
+  ],
   ["TMPDIR", "The folder of bodies that are too large for memory."],
   [
     "BUN_*",

@@ -15,7 +15,7 @@ import {
   word,
   wordOrEmpty,
 } from "../../config/scalars.ts";
-import { ipVersion } from "../../core/ip-address.ts";
+import { ipVersion, isThisMachine } from "../../core/ip-address.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { DNS_PROVIDER_NAMES, DNS_PROVIDERS } from "./dns-providers.ts";
 import { MAX_ACME_NAMES } from "./limits.ts";
@@ -262,7 +262,7 @@ const onDemand = block(
   {
     check({ ask }, { path, log }) {
       const { hostname, protocol } = URL.canParse(ask) ? new URL(ask) : { hostname: "localhost", protocol: "http:" };
-      if (protocol === "http:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+      if (protocol === "http:" && !isThisMachine(hostname))
         log.fault([...path, "ask"], "goes in clear text over the network: use https, or http on this machine");
     },
     finish: ({ rate }) => {

@@ -4,6 +4,7 @@ import { block, type ConfigOf, type Rows, type Values } from "../../config/row.t
 import { fileName, flag, folderName, secret, text, textLike, word } from "../../config/scalars.ts";
 import { socketPath } from "../../config/socket-kinds.ts";
 import { checkBothOrNeither } from "../../config/tls-settings.ts";
+import { isThisMachine } from "../../core/ip-address.ts";
 
 /** `providers.directory`. docs/providers.md#directory */
 export const directory = block(
@@ -141,7 +142,7 @@ function checkStore(
 ): void {
   const isClear = urls.some((url) => /^http:/i.test(url));
   if (isClear && ca_file + cert_file !== "") log.warn([...path, "tls"], "has no effect with http://");
-  const isFar = urls.some((url) => /^http:\/\/(?!localhost|127\.|\[::1\])/i.test(url));
+  const isFar = urls.some((url) => /^http:/i.test(url) && URL.canParse(url) && !isThisMachine(new URL(url).hostname));
   for (const key of isFar ? secrets : [])
     log.warn([...path, key], "goes over the network in clear text: use https://, or take care of the network");
 }

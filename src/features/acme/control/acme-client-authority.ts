@@ -1,6 +1,6 @@
 import { Agent } from "node:https";
 import * as acme from "acme-client";
-import { ipVersion } from "../../../core/ip-address.ts";
+import { ipVersion, isThisMachine } from "../../../core/ip-address.ts";
 import {
   AcmeFailure,
   type CertificateAuthority,
@@ -41,6 +41,8 @@ export class AcmeClientAuthority implements CertificateAuthority {
     Object.assign(defaults, { acmeSettings: { retryMaxAttempts: 0, retryDefaultDelay: 1 } });
     defaults.timeout = REQUEST_TIMEOUT_MS;
     defaults.maxContentLength = MAX_ACME_REPLY_BYTES;
+    // A directory on this machine is not asked for by way of a proxy that the environment names.
+    defaults.proxy = isThisMachine(new URL(access.directoryUrl).hostname) ? false : undefined;
     // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
     defaults.httpsAgent = new Agent({ rejectUnauthorized: true, ...(access.ca === "" ? {} : { ca: access.ca }) });
   }

@@ -5,6 +5,7 @@ import type {
   TokenEndpointResponse,
   TokenEndpointResponseHelpers,
 } from "openid-client";
+import { isThisMachine } from "../../../core/ip-address.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
 import type { LoginAttempt } from "./login-attempt.ts";
 
@@ -252,15 +253,10 @@ export class Provider {
 
   /** In clear text only to a provider that is on this machine itself. */
   private checkAddress({ protocol, hostname, host }: URL): void {
-    const isLocal = this.settings.issuer.startsWith("http:") && isLoopbackName(hostname);
+    const isLocal = this.settings.issuer.startsWith("http:") && isThisMachine(hostname);
     if (protocol === "https:" || (protocol === "http:" && isLocal)) return;
     throw new ProviderError("untrusted", `the provider names an address without TLS: ${host}`);
   }
-}
-
-/** Whether a host name can only be this machine: `localhost`, 127.0.0.0/8 and ::1. */
-function isLoopbackName(name: string): boolean {
-  return name === "localhost" || name === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
 
 let library: Promise<Library> | null = null;

@@ -76,8 +76,6 @@ class HttpDocument implements RemoteDocument {
       ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
       timeoutMs: REMOTE_CONFIG_TIMEOUT_MS,
       maxBytes: MAX_CONFIG_FILE_BYTES,
-      // What is on this machine is not asked of a proxy.
-      isDirect: url.protocol === "http:",
     }).catch((error) => {
       throw new Error(`${this.label}: ${messageOf(error)}`);
     });
