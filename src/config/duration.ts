@@ -6,7 +6,8 @@
 export function parseDuration(value: string | number): number {
   if (typeof value === "number") return inRange(value * 1000);
   const text = value.trim();
-  if (/^\d+$/.test(text)) return inRange(Number(text) * 1000);
+  // Some readers of YAML take 060 for octal: it is none.
+  if (/^\d+$/.test(text)) return /^0\d/.test(text) ? -1 : inRange(Number(text) * 1000);
   const parts = DURATION.exec(text);
   if (parts === null || text === "") return -1;
   let totalMs = 0;

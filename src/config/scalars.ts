@@ -74,7 +74,7 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Kin
       const number = numberOf(value);
       return Number.isSafeInteger(number) && number >= min && number <= max
         ? number
-        : new Wrong(`expected a whole number ${range(min, max)}, found ${describe(value)}`);
+        : new Wrong(`expected a whole number ${range(min, max)}, found ${foundNumber(value)}`);
     },
     { is: "integer", min, max },
   );
@@ -85,7 +85,7 @@ export function integerOf<const N extends number>(...choices: N[]): Kind<N> {
   return piece((value) => {
     const number = numberOf(value);
     const chosen = choices.find((choice) => choice === number);
-    return chosen ?? new Wrong(`expected ${series(choices.map(String), "or")}, found ${describe(value)}`);
+    return chosen ?? new Wrong(`expected ${series(choices.map(String), "or")}, found ${foundNumber(value)}`);
   });
 }
 
@@ -96,7 +96,7 @@ export function decimal(min: number, max: number): Kind<number> {
       const number = numberOf(value);
       return number >= min && number <= max
         ? number
-        : new Wrong(`expected a number ${range(min, max)}, found ${describe(value)}`);
+        : new Wrong(`expected a number ${range(min, max)}, found ${foundNumber(value)}`);
     },
     { is: "number", min, max },
   );
@@ -109,7 +109,7 @@ export function port(lowest: 0 | 1): Kind<number> {
       const number = numberOf(value);
       return Number.isInteger(number) && number >= lowest && number <= 65_535
         ? number
-        : new Wrong(`expected a port from ${lowest} to 65535, found ${describe(value)}`);
+        : new Wrong(`expected a port from ${lowest} to 65535, found ${foundNumber(value)}`);
     },
     { is: "integer", min: lowest, max: 65_535 },
   );
@@ -123,7 +123,7 @@ export function portOrOff(): Kind<number> {
       const number = numberOf(value);
       return Number.isInteger(number) && number >= 0 && number <= 65_535
         ? number
-        : new Wrong(`expected a port from 0 to 65535, or off, found ${describe(value)}`);
+        : new Wrong(`expected a port from 0 to 65535, or off, found ${foundNumber(value)}`);
     },
     orWord({ is: "integer", min: 0, max: 65_535 }, "off"),
   );
@@ -191,7 +191,7 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<
       const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
       if (ms < 0) {
         const meant = typeof value === "string" ? meantDuration(value) : "";
-        return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${describe(value)}${orMeant(meant)}`);
+        return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${foundNumber(value)}${orMeant(meant)}`);
       }
       const least = minMs > 1 ? `of ${formatDuration(minMs)} at least` : "longer than 0";
       if (ms < minMs) return new Wrong(`expected a duration ${least}, found ${describe(value)}`);
@@ -323,7 +323,7 @@ function writtenSize(bytes: number): string | number {
 
 function noSize(value: unknown): Wrong {
   const meant = typeof value === "string" ? meantSize(value) : "";
-  return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${describe(value)}${orMeant(meant)}`);
+  return new Wrong(`expected a size in bytes, or such as 512KiB or 4MiB, found ${foundNumber(value)}${orMeant(meant)}`);
 }
 
 function orMeant(meant: string): string {
@@ -332,8 +332,17 @@ function orMeant(meant: string): string {
 
 function numberOf(value: unknown): number {
   if (typeof value === "number") return value;
-  return typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+  return typeof value === "string" && NUMBER.test(value) ? Number(value) : Number.NaN;
 }
+
+/** A value that is no number, with the reason where digits alone do not show it. */
+function foundNumber(value: unknown): string {
+  const isOctal = typeof value === "string" && /^-?0\d+$/.test(value);
+  return `${describe(value)}${isOctal ? ", which some readers of YAML take as octal: leave out the zero in front" : ""}`;
+}
+
+/** 017620 is 8080 to readers of YAML 1.1, and 17620 to those of 1.2: it is none. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 function range(min: number, max: number): string {
   return max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;

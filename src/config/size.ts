@@ -26,7 +26,8 @@ export function meantSize(text: string): string {
   return parts === null ? "" : `${parts[1]}${parts[2]!.toUpperCase()}iB`;
 }
 
-const SIZE = /^(\d+) ?([a-zA-Z]*)$/;
+/** Digits alone have no zero in front, which some readers of YAML take for octal. */
+const SIZE = /^(?!0\d+$)(\d+) ?([a-zA-Z]*)$/;
 
 const BINARY = [
   ["TiB", 1024 ** 4],

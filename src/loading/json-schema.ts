@@ -238,17 +238,17 @@ const DEFINITIONS: JsonSchema = {
     type: "string",
     pattern: "\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}",
   },
-  digits: { type: "string", pattern: "^-?\\d+(\\.\\d+)?$" },
+  digits: { type: "string", pattern: "^-?(0|[1-9]\\d*)(\\.\\d+)?$" },
   flag: { enum: [true, false, "true", "false"] },
   duration: {
     description: "500ms, 60s, 1m30s, 2h, 1d, or seconds",
     type: "string",
-    pattern: "^\\s*(?:\\d+|(?=\\d)(?:\\d+d)?(?:\\d+h)?(?:\\d+m(?!s))?(?:\\d+s)?(?:\\d+ms)?)\\s*$",
+    pattern: "^\\s*(?:0|[1-9]\\d*|(?=\\d)(?:\\d+d)?(?:\\d+h)?(?:\\d+m(?!s))?(?:\\d+s)?(?:\\d+ms)?)\\s*$",
   },
   size: {
     description: "512KiB, 4MiB, 1GiB, 4MB, or bytes",
     type: "string",
-    pattern: "^\\s*-?\\d+ ?(?:[bB]|[kKmMgGtT][iI]?[bB])?\\s*$",
+    pattern: "^\\s*-?(?:0|[1-9]\\d*|\\d+ ?(?:[bB]|[kKmMgGtT][iI]?[bB]))\\s*$",
   },
   percent: { description: "12.5%", type: "string", pattern: "^\\s*\\d{1,3}(?:\\.\\d{1,3})? ?%\\s*$" },
 };

@@ -62,6 +62,12 @@ describe("a block of rows", () => {
     });
   });
 
+  test.each(["010", "-07", "00"])("takes %s, octal to some readers, for no number", (digits) => {
+    const { lines } = resolve(`name: front\nfirst: a\ndepth: ${digits}\n`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toEndWith("octal: leave out the zero in front");
+  });
+
   test("is written as a file would say it, without absent keys, secrets masked", () => {
     const { config } = resolve("name: front\nkey: hush\nguests: [10.1.0.0/16]\nfirst: a\n");
     expect(door.write(config)).toEqual({
