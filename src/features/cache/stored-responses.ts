@@ -72,7 +72,7 @@ export class StoredResponses {
     const { range } = this.selection;
     if (selected === Selected.Unsatisfiable) {
       this.store.unpin(slot);
-      sink.fixed(ex, rangeNotSatisfiable("response", bodyBytes));
+      sink.fixed(ex, rangeNotSatisfiable("response", bodyBytes, isFetched ? [] : [["Age", `${secondsOf.ageS}`]]));
     } else if (selected === Selected.Part) {
       makePart(ex, range.from, range.to, bodyBytes);
       this.send(ex, sink, slot, range.from, range.to);
