@@ -262,7 +262,8 @@ export function findGateways(flags: GatewayFlags, io: CommandIo, name: string): 
     return [];
   }
   const read = readableSections(loadRequest(flags));
-  const running = read === null || read.isFaulty ? runningGateways(flags, token, io, name) : [];
+  const shown = token === "" ? (read?.sections.internalApi.token ?? "") : token;
+  const running = read === null || read.isFaulty ? runningGateways(flags, shown, io, name) : [];
   const found = [...running, ...(read === null ? [] : gatewaysOf(read.sections, token))];
   if (found.length === 0)
     io.err(`${name}: ${read === null ? UNREADABLE : NOWHERE}\n${moreLine(["gateway-not-found"])}`);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 
 /** Where a running process listens, in the order in which it has opened it. */
@@ -11,14 +11,14 @@ interface RunningGateway {
 
 /**
  * The processes that run `edge serve` with this file, as the system tells (Linux); none elsewhere. What they took up when the file was right does not
- * stand in it while it is wrong.
+ * stand in it while it is wrong. Any user may give a process such a command line: one that may not read the file was not started with it.
  * @param configPath absolute
  */
 export function runningWith(configPath: string): readonly RunningGateway[] {
   return numbersIn("/proc").flatMap((pid) => {
     try {
       const cwd = readlinkSync(`/proc/${pid}/cwd`);
-      return configOf(pid, cwd) === configPath ? [placesOf(pid, cwd)] : [];
+      return configOf(pid, cwd) === configPath && mayRead(pid, configPath) ? [placesOf(pid, cwd)] : [];
     } catch {
       // It has ended, or is another user's.
       return [];
@@ -58,6 +58,20 @@ function configOf(pid: number, cwd: string): string {
   const at = args.findIndex((arg) => /^--?config(=|$)/.test(arg));
   const given = at < 0 ? DEFAULT_FILE : args[at]!.includes("=") ? args[at]!.split("=", 2)[1]! : (args[at + 1] ?? "");
   return isAbsolute(given) ? given : join(cwd, given);
+}
+
+/** Whether a process of this user or of the system's, or one whom the mode of the file lets read it. */
+function mayRead(pid: number, path: string): boolean {
+  const status = readFileSync(`/proc/${pid}/status`, "latin1");
+  const ids = (name: string): number[] =>
+    (new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "").split(/\s+/).map(Number);
+  const [, uid] = ids("Uid");
+  if (uid === 0 || uid === process.geteuid?.()) return true;
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return false;
+  if (file.uid === uid) return (file.mode & 0o400) !== 0;
+  const isOfGroup = ids("Gid").includes(file.gid) || ids("Groups").includes(file.gid);
+  return (file.mode & (isOfGroup ? 0o040 : 0o004)) !== 0;
 }
 
 function placesOf(pid: number, cwd: string): RunningGateway {

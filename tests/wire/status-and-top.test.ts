@@ -42,11 +42,16 @@ describe("edge status", () => {
   });
 
   test("finds the gateway that was started with files that are wrong by now", async () => {
-    for (const internal_api of [{ socket: "./edge.sock", token: "a-long-token" }, {}]) {
+    const token = { token: "a-long-token" };
+    for (const [internal_api, faulty] of [
+      [{ ...token, socket: "./edge.sock" }, "nonsense: ["],
+      [{}, "nonsense: ["],
+      [token, `nonsense: 1\ninternal_api: ${JSON.stringify(token)}\n...\n`],
+    ] as const) {
       const own = await startGateway({ config: { internal_api }, routes: [upstream("/node", origin)] });
       const files = ["config.yaml", "routes.yaml"].map((name) => join(own.folder, name));
       try {
-        for (const file of files) writeFileSync(file, "nonsense: [");
+        for (const file of files) writeFileSync(file, faulty);
         const { code, stdout, stderr } = await runProcess([EDGE_BINARY, "status"], {
           cwd: own.folder,
           timeout: 20_000,
