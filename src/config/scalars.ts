@@ -191,7 +191,9 @@ export function duration(minMs: number, maxMs: number = LONGEST_TIMER_MS): Kind<
       const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : -1;
       if (ms < 0) {
         const meant = typeof value === "string" ? meantDuration(value) : "";
-        return new Wrong(`expected a duration such as 500ms, 60s or 1m30s, found ${foundNumber(value)}${orMeant(meant)}`);
+        return new Wrong(
+          `expected a duration such as 500ms, 60s or 1m30s, found ${foundNumber(value)}${orMeant(meant)}`,
+        );
       }
       const least = minMs > 1 ? `of ${formatDuration(minMs)} at least` : "longer than 0";
       if (ms < minMs) return new Wrong(`expected a duration ${least}, found ${describe(value)}`);

@@ -148,7 +148,9 @@ export function isEveryAddress(host: string): boolean {
 
 /** Whether a host, with or without brackets, can only be this machine: `localhost`, 127.0.0.0/8 and ::1. */
 export function isThisMachine(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || (host.startsWith("127.") && ipVersion(host) === 4);
+  return (
+    host === "localhost" || host === "::1" || host === "[::1]" || (host.startsWith("127.") && ipVersion(host) === 4)
+  );
 }
 
 /** Whom an address belongs to: of IPv6 its /64, since one subscriber has all of it; else the address itself. */

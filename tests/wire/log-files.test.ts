@@ -1,7 +1,7 @@
 // Files of the access log that are not there yet, or cannot be written; and a start whose every line is JSON.
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, EDGE_BINARY, runEdge, startGateway } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
@@ -47,6 +47,23 @@ test("one that cannot be written fails edge check, and edge status says so until
   await eventually(() => logged("/x/third"));
   expect((await status()).stdout).not.toContain("cannot be written");
   expect((await runEdge(["check"], {}, gateway.folder)).code).toBe(0);
+}, 60_000);
+
+test("one that a link leads to fails edge check where the link leads nowhere", async () => {
+  const [own, place] = [join(gateway.folder, "own"), join(gateway.folder, "own", "deep", "access.log")];
+  const config = { server: { access_log: { outputs: [{ file: place }] } } };
+  for (const [target, link] of [
+    ["nowhere", own],
+    [own, own],
+    ["nowhere/access.log", place],
+    [place, place],
+  ] as const) {
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(target, link);
+    const { code, stderr } = await runEdge(["check"], { config });
+    expect([target, code, stderr]).toEqual([target, 1, expect.stringContaining(`${place} cannot be written: `)]);
+    rmSync(link);
+  }
 }, 60_000);
 
 test("with --log-format json a start that fails writes nothing but JSON", async () => {

@@ -7,13 +7,15 @@ import {
   existsSync,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   openSync,
   readdirSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, extname, join } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { makeFolder } from "../../config/made-folder.ts";
 import { lateZlib } from "../../proto/semantics/late-zlib.ts";
@@ -171,19 +173,30 @@ function opened(file: string): number {
 /** Why a log file could not be written, without making anything; "" if it can. @param file absolute */
 export function logFileFault(file: string): string {
   try {
-    if (existsSync(file)) {
-      if (!statSync(file).isFile()) return "not a file";
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found !== undefined) {
+      if (!found.isFile()) return "not a file";
       accessSync(file, constants.W_OK);
       return "";
     }
+    if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true) return missingTargetFault(file);
     let folder = dirname(file);
-    while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+    while (lstatSync(folder, { throwIfNoEntry: false }) === undefined && folder !== dirname(folder))
+      folder = dirname(folder);
     if (!statSync(folder).isDirectory()) return `${folder} is not a folder`;
     accessSync(folder, constants.W_OK | constants.X_OK);
     return "";
   } catch (error) {
     return (error as { code?: string }).code === "EACCES" ? "permission denied" : (error as Error).message;
   }
+}
+
+/** The file that a link names is made with the first line; no folder is made for it. */
+function missingTargetFault(link: string): string {
+  const target = resolve(dirname(link), readlinkSync(link));
+  const folder = dirname(target);
+  if (!existsSync(folder)) return `it is a link to ${target}, and there is no folder ${folder}`;
+  return logFileFault(target);
 }
 
 /** Compresses a file, on the threads of the runtime, and removes it when that is done. */
