@@ -72,6 +72,24 @@ export function collectLeftovers(config: RuntimeConfig): void {
   if (config.routes.length >= MANY_ROUTES) setTimeout(collect, 0);
 }
 
+/** So many collections may follow one another, and then one each period: while changes come all the time, the collector's own pace suffices. */
+const IN_A_ROW = 4;
+const EACH_MS = 5000;
+let left = IN_A_ROW;
+let notedMs = 0;
+let later: Timer | null = null;
+
 function collect(): void {
-  Bun.gc(true);
+  const now = performance.now();
+  left = Math.min(IN_A_ROW, left + (now - notedMs) / EACH_MS);
+  notedMs = now;
+  if (left >= 1) {
+    left--;
+    Bun.gc(true);
+    return;
+  }
+  later ??= setTimeout(() => {
+    later = null;
+    collect();
+  }, EACH_MS).unref();
 }
