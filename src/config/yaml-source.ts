@@ -28,14 +28,16 @@ export interface YamlSource {
  * Reads YAML text into plain values: expands `${NAME}` and `${file:NAME}` in values, resolves anchors and `<<` merges, and collects every
  * fault with its place. Duplicate keys, several documents, keys that are no plain words and alias bombs are faults.
  * `file` is only a name for messages. docs/configuration.md#values
+ * @param isPlainFirst whether to try the short way first, as for one of many files
  */
 export function readYaml(
   file: string,
   text: string,
   environment: Environment,
   secrets: SecretReader = NO_SECRET_FILES,
+  isPlainFirst: boolean = text.length >= PLAIN_FROM,
 ): YamlSource {
-  const plain = text.length < PLAIN_FROM ? null : readPlainYaml(text);
+  const plain = isPlainFirst ? readPlainYaml(text) : null;
   if (plain !== null) return new PlainSource(file, text, plain);
   return readWhole(file, text, environment, secrets);
 }

@@ -332,14 +332,20 @@ function read(file: FoundFile, request: ConfigRequest, texts: FileTexts): YamlSo
   return sourceOf(file, text, request);
 }
 
-/** @param secrets null allows none */
+interface SourceRequest extends Pick<ConfigRequest, "env"> {
+  /** Null allows none. */
+  readonly secrets?: SecretFiles | null;
+  /** Whether it is one of many files. */
+  readonly isPlainFirst?: boolean;
+}
+
 function sourceOf(
   file: FoundFile,
   text: string,
-  { env, secrets = new SecretFiles() }: Pick<ConfigRequest, "env"> & { readonly secrets?: SecretFiles | null },
+  { env, secrets = new SecretFiles(), isPlainFirst }: SourceRequest,
 ): YamlSource {
   const reader = secrets === null ? NO_SECRET_FILES : secrets.reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);
-  const source = readYaml(file.name, text, env, reader);
+  const source = readYaml(file.name, text, env, reader, isPlainFirst);
   if (!source.readable || source.value !== null) return source;
   return unreadable({ file: file.name, line: 1, col: 1, path: "", message: EMPTY_FILE });
 }
@@ -455,7 +461,7 @@ function partOf(
       ? unreadable(text)
       : source === "kubernetes"
         ? asItIs(file.name, JSON.parse(text))
-        : sourceOf(file, text, known);
+        : sourceOf(file, text, { ...known, isPlainFirst: true });
   const yaml = source === "api" || (source === "etcd" && isOneRoute(read.value)) ? listOfOne(read) : read;
   const log = new FaultLog(yaml);
   const fileCure = isConfined ? (source === "api" ? API_FILES : `which takes providers.${source}.trusted`) : "";

@@ -18,7 +18,17 @@ function agrees(text: string): boolean {
       expect({ file: "a.yaml", ...place }).toEqual(whole.position(name === TOP ? [i] : [name, i], false));
     });
   }
+  const short = readYaml("a.yaml", text, {}, undefined, true);
+  for (const path of pathsIn(plain.value).slice(0, 50))
+    for (const onKey of [true, false]) expect(short.position(path, onKey)).toEqual(whole.position(path, onKey));
   return true;
+}
+
+/** The paths of all values below one. */
+function pathsIn(value: unknown): (string | number)[][] {
+  if (typeof value !== "object" || value === null) return [[]];
+  const below = Array.isArray(value) ? value.map((one, i) => [i, one] as const) : Object.entries(value);
+  return [[], ...below.flatMap(([key, one]) => pathsIn(one).map((path) => [key, ...path]))];
 }
 
 const word = fc.constantFrom(
