@@ -77,7 +77,7 @@ const IN_A_ROW = 4;
 const EACH_MS = 5000;
 let left = IN_A_ROW;
 let notedMs = 0;
-let later: Timer | null = null;
+let isWaiting = false;
 
 function collect(): void {
   const now = performance.now();
@@ -88,8 +88,10 @@ function collect(): void {
     Bun.gc(true);
     return;
   }
-  later ??= setTimeout(() => {
-    later = null;
+  if (isWaiting) return;
+  isWaiting = true;
+  setTimeout(() => {
+    isWaiting = false;
     collect();
   }, EACH_MS).unref();
 }
