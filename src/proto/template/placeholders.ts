@@ -156,7 +156,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   ),
   plain(
     "cache.status",
-    "the outcome of the [cache](cache.md), such as `HIT`, `MISS` or `STALE`; empty where the route has none",
+    "the outcome of the [cache](cache.md), such as `HIT`, `MISS` or `STALE`; empty if the route has none",
     "word",
     ({ cacheResult }) => CACHE_STATUSES[cacheResult]!,
   ),
