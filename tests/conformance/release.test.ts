@@ -289,7 +289,7 @@ describe.skipIf(!IS_LONG)("the folders for package managers, from a web server,"
       const places = ["reposdir=/dev/null", `cachedir=${join(own, "dnf")}`, `logdir=${join(own, "dnf")}`].map(
         (one) => `--setopt=${one}`,
       );
-      const args = [...places, `--repofrompath=edge,${top}`, "--repo=edge", "--nogpgcheck", `--destdir=${own}`];
+      const args = [...places, `--repofrompath=edge,${top}`, "--repo=edge", "--nogpgcheck"];
       await done(
         "dnf",
         "-q",
