@@ -63,6 +63,8 @@ export const enum CacheNote {
   NotFresh,
   /** There is no room, or it was removed while it was fetched. */
   NoRoom,
+  /** Hooks have sent something other than the request asked for. */
+  RequestChanged,
 }
 
 /** The notes as `detail` of Cache-Status names them; "" if there is nothing to say. docs/cache.md#why-not */
@@ -87,4 +89,5 @@ export const CACHE_NOTE_NAMES: readonly string[] = [
   "same-redirect",
   "not-fresh",
   "no-room",
+  "request-changed",
 ];

@@ -13,6 +13,7 @@ import type { RequestTrace } from "./request-trace.ts";
 import type { RouteInitOf, RouteOf } from "./route.ts";
 import type { RuleState } from "./rule-state.ts";
 import type { ScriptCall } from "./script-call.ts";
+import { isOfFunction, isOfSize, named } from "./shown-refusal.ts";
 import type { UpstreamFailure, UpstreamTimes } from "./upstream.ts";
 
 /** The state of an exchange. */
@@ -38,6 +39,8 @@ export class Exchange {
   body!: BodySink;
   source!: ResponseSource;
   pipeline!: Pipeline;
+  /** Of a copy, the way of the request: see `facts`. Null for all others. */
+  original!: Pipeline | null;
   client!: ClientPeer;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
   fromTrustedProxy!: boolean;
@@ -66,7 +69,7 @@ export class Exchange {
   /** Who the client has shown to be (`auth`); null if it was not asked. */
   identity!: AuthIdentity | null;
   /** See `agentName`; null before the first question. */
-  private agent!: string | null;
+  agent!: string | null;
   /** The script that a FastCGI origin is to run; null if there is none. */
   script!: ScriptCall | null;
   /** The trace that the request belongs to; null if it is neither recorded nor told of. */
@@ -133,20 +136,25 @@ export class Exchange {
     return this.client.listener.name;
   }
 
+  /** The way whose maps, places, agents and names count: copies of a request say the same of it. */
+  get facts(): Pipeline {
+    return this.original ?? this.pipeline;
+  }
+
   /** The client's country, two capital letters; "" if it is not known. docs/guards.md#countries-and-networks */
   get country(): string {
-    return this.pipeline.places.countryOf(this.clientIp);
+    return this.facts.places.countryOf(this.clientIp);
   }
 
   /** The agent that has signed the request, in lower case; "" without one. docs/agents.md */
   get agentName(): string {
-    this.agent ??= this.pipeline.agents?.nameOf(this) ?? "";
+    this.agent ??= this.facts.agents?.nameOf(this) ?? "";
     return this.agent;
   }
 
   /** The number of the autonomous system that the client is in; 0 if it is not known. */
   get asn(): number {
-    return this.pipeline.places.asnOf(this.clientIp);
+    return this.facts.places.asnOf(this.clientIp);
   }
 
   /** Lets go of everything: no held resource, received chunk or configuration that was replaced meanwhile outlives the request. */
@@ -156,6 +164,7 @@ export class Exchange {
     this.attempt.target = null;
     this.rules = null;
     this.script = null;
+    this.original = null;
     this.pipeline = IDLE_PIPELINE;
     this.phases = NO_PHASES;
     this.route = null;
@@ -180,6 +189,7 @@ export class Exchange {
     this.body = idle.body;
     this.source = idle.source;
     this.pipeline = idle.pipeline;
+    this.original = null;
     this.client = NO_CLIENT;
     this.fromTrustedProxy = false;
     this.forwardedIp = "";
@@ -651,7 +661,7 @@ export class Pipeline {
 
   /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about, unless that is its size. */
   private refusalFor(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse {
-    if (ex.step === 0 && !isTooMuch(ex.fault)) return response;
+    if (ex.step === 0 && !isOfSize(ex.fault)) return response;
     const shown = this.pages === null ? response : this.pages.shown(ex, response);
     return isOfFunction(ex.fault) ? named(shown, this.nameOf(ex)) : shown;
   }
@@ -660,26 +670,6 @@ export class Pipeline {
   onEnd(ex: Exchange): void {
     for (let i = 0; i < this.endTaps.length; i++) this.endTaps[i]!.onEnd(ex);
   }
-}
-
-/** Whether a head was refused for its size alone: what was read of it is in order. */
-function isTooMuch(fault: Fault): boolean {
-  return (
-    fault === Fault.RequestLineTooLong ||
-    fault === Fault.HeaderLineTooLong ||
-    fault === Fault.HeadTooLarge ||
-    fault === Fault.TooManyFields
-  );
-}
-
-/** Whether code of the user's own has failed: what the client is told leads to the line of the log that says where. docs/functions.md#isolation */
-function isOfFunction(fault: Fault): boolean {
-  return fault === Fault.FunctionFailed || fault === Fault.FunctionTimeout || fault === Fault.FunctionGone;
-}
-
-/** The same response with the id of its request. */
-function named(response: PrebuiltResponse, id: string): PrebuiltResponse {
-  return response.with([...response.fields, ["X-Request-Id", id]]);
 }
 
 /** An empty pipeline, if there are no requests. */

@@ -7,6 +7,8 @@ import type { PrebuiltResponse } from "./prebuilt-response.ts";
 export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange {
   const own = new Exchange(idle);
   own.request.copyFrom(ex.request);
+  own.original = ex.facts;
+  own.agent = ex.agent;
   own.route = ex.route;
   own.fromTrustedProxy = ex.fromTrustedProxy;
   own.forwardedIp = ex.forwardedIp;

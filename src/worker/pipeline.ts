@@ -56,6 +56,8 @@ interface PipelinePorts {
   readonly contentCoding: Phase | null;
   /** Null if the cache is off. */
   readonly cache: ResponseCache | null;
+  /** Null if no route has hooks. */
+  readonly hooks: Phase | null;
   /** Null without `telemetry`. */
   readonly tracer: Tracer | null;
 }
@@ -122,7 +124,7 @@ const DOWN = {
   ingest: ({ budget, inputs }) => new NormalizePhase(budget, inputs.reports),
   wafTrailers: ({ waf }) => waf.trailers,
   traceFields: ({ tracer }) => tracer?.fieldsPhase ?? null,
-  hooks: ({ config, router, inputs, budget }) => hookPhase(config, router, inputs, budget),
+  hooks: ({ hooks }) => hooks,
   dispatch: () => new DispatchPhase(),
 } satisfies Readonly<Record<string, (way: Way) => Phase | null>>;
 
@@ -266,11 +268,10 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
 }
 
 /** Null if no route has hooks, and if they are not asked. */
-function hookPhase(
+export function hookPhase(
   config: RuntimeConfig,
   { routes }: Router,
-  { functions }: WayPorts,
-  budget: BodyBudget,
+  { functions, budget }: Pick<WayPorts, "functions" | "budget">,
 ): Phase | null {
   const hasHooks = config.routes.some((route) => "hooks" in route && route.hooks !== null);
   return hasHooks && functions !== null ? functions().hookPhase(config, settingsByIndex(config, routes), budget) : null;

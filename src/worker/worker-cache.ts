@@ -8,6 +8,7 @@ import type { Route } from "../message/exchange.ts";
 import { sentEdits } from "../routes/header-operations.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { sentPlace } from "../routes/sent-place.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { settingsByIndex } from "./routing.ts";
 
@@ -41,6 +42,7 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
   return settingsByIndex(config, routes).map((settings, index) => {
     const { kind } = routes[index]!;
     if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;
+    const key = keyRules(settings);
     return {
       defaultTtlMs: settings.cache.defaultTtlMs,
       maxPayloadBytes: cache.maxPayloadBytes,
@@ -49,15 +51,18 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
       demandsCertificates,
       isConfirmed: kind.confirmsStored,
       passedFields,
-      key: keyRules(settings),
+      mayChange: ("hooks" in settings && settings.hooks !== null) || key !== null,
+      key,
     };
   });
 }
 
-function keyRules({ cache: { key }, compression, headers }: RouteConfig): KeyRules | null {
+function keyRules(route: RouteConfig): KeyRules | null {
+  const { cache, compression, headers } = route;
+  const { key } = cache;
+  const place = sentPlace(route);
   const { drop, allow, sort } = key.query;
   const isPlain = drop.length === 0 && allow === null && !sort && key.headers.length + key.cookies.length === 0;
-  return isPlain && key.acceptEncoding === "exact"
-    ? null
-    : new KeyRules(key, compression.enabled, sentEdits(headers.request) ?? undefined);
+  if (isPlain && key.acceptEncoding === "exact" && place === null) return null;
+  return new KeyRules(key, compression.enabled, sentEdits(headers.request) ?? undefined, place);
 }

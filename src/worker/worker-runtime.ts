@@ -29,7 +29,7 @@ import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
 import { LeakGuards } from "../features/waf/waf-policy.ts";
 import type { CounterLabels } from "../memory/counter-table.ts";
-import type { Handler, Pipeline, Route } from "../message/exchange.ts";
+import type { Handler, Phase, Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
@@ -50,7 +50,7 @@ import { FORWARD_PROXY_LABEL, forwardProxies } from "./forward-proxies.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
-import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
+import { buildInternalPipeline, buildPipeline, hookPhase } from "./pipeline.ts";
 import {
   authPaths,
   BUILT_IN_LABELS,
@@ -190,7 +190,8 @@ export function publicWay(
   poolOf: AuthPorts["poolOf"],
 ): PublicWay {
   const { budget } = inputs;
-  const cache = responseCache(config, router.routes, inputs);
+  const hooks = hookPhase(config, router, inputs);
+  const cache = responseCache(config, router.routes, inputs, hooks);
   const policies = new PolicyTables(config, router);
   const accessLog = accessLogOf(config, inputs, policies);
   const { wheel, turn } = inputs.services;
@@ -199,7 +200,8 @@ export function publicWay(
   const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf }, policies);
   const contentCoding = contentCodingPhase(config.server, compressedRoutes(config, router.routes));
   const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy, inputs.addresses);
-  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
+  const parts = { router, inputs, accessLog, budget, client, contentCoding, cache, hooks, tracer };
+  const pipeline = buildPipeline(config, parts);
   if (config.maps.length > 0) {
     const { lists } = inputs.client;
     pipeline.maps = new RequestMaps(config.maps, (file) => lists.cellOf({ kind: "map", file }));
@@ -230,7 +232,12 @@ function accessLogOf(config: RuntimeConfig, inputs: WayPorts, policies: PolicyTa
   return lines.all.some((policy) => policy !== null) ? new AccessLog(lines, ports) : null;
 }
 
-function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayPorts): ResponseCache | null {
+function responseCache(
+  config: RuntimeConfig,
+  routes: readonly Route[],
+  inputs: WayPorts,
+  hooks: Phase | null,
+): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
   const dividesByTls = demandOf(config.server).clientAuth !== "none";
@@ -253,6 +260,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
     onInvalidated: config.cluster.enabled ? inputs.onInvalidated : null,
     showsKeys: config.server.cache.statusKey,
     nameRequest: (ex) => requestIds.assign(ex),
+    fetchPhases: hooks === null ? [] : [hooks],
     endTaps: [new ForwardEnd()],
   });
 }

@@ -21,6 +21,8 @@ export interface GatewayOptions {
   /** Laid over `DEFAULT_SERVER`; sections of `server` are merged, all else is replaced. */
   readonly config?: Settings;
   readonly routes?: readonly Settings[];
+  /** Beside `routes`, in routes.yaml. */
+  readonly maps?: Settings;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
   /** Files of the working folder, by relative path, beside `config.yaml` and `routes.yaml`. */
@@ -233,7 +235,12 @@ function writeFolder(port: number, options: GatewayOptions): string {
   const folder = mkdtempSync(join(tmpdir(), "edge-test-"));
   const { server, ...sections } = options.config ?? {};
   const config = { server: { ...DEFAULT_SERVER, port, ...(server as Settings | undefined) }, ...sections };
-  const files = { "config.yaml": stringify(config), "routes.yaml": stringify(options.routes ?? []), ...options.files };
+  const { maps, routes = [] } = options;
+  const files = {
+    "config.yaml": stringify(config),
+    "routes.yaml": stringify(maps === undefined ? routes : { maps, routes }),
+    ...options.files,
+  };
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);

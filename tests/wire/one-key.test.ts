@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
@@ -48,6 +49,35 @@ service.otherwise((call) => {
   const isFriend = call.request.fields.get("x-tenant") === "friend";
   call.reply(isFriend ? "200 OK" : "403 Forbidden", [], "");
 });
+/** Two origins that say which they are, and name the target and tenant of a request; a slow one is asked twice by a hedge. */
+const places = ["one", "two"].map((name) => {
+  const place = ScriptedOrigin.start();
+  place.otherwise(async (call) => {
+    await call.body();
+    const { target, fields } = call.request;
+    if (target.includes("slow")) await Bun.sleep(name === "one" ? 400 : 0);
+    const seen = `${name} ${target} ${fields.get("x-tenant") ?? ""}`;
+    call.reply("200 OK", ["Cache-Control: max-age=1, stale-while-revalidate=60", "X-Inner: secret"], seen);
+  });
+  return place;
+});
+const HOOK = `export default {
+  onRequest(request) {
+    const url = new URL(request.url);
+    if (url.pathname.includes("deny")) return new Response("no", { status: 403 });
+    const to = request.headers.get("x-to");
+    const headers = new Headers(request.headers);
+    headers.delete("authorization");
+    if (to !== null) url.pathname = "/hook/" + to;
+    return to === null && !request.headers.has("authorization") ? undefined : new Request(url, { headers });
+  },
+  onResponse(response) {
+    const headers = new Headers(response.headers);
+    headers.delete("x-inner");
+    headers.set("X-Hooked", "yes");
+    return new Response("public", { headers });
+  },
+};`;
 const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);
 const port = freePort();
 const targets = pair.map(({ url }) => ({ url }));
@@ -62,7 +92,28 @@ const gateway = await startGateway({
       trusted_proxies: ["127.0.0.9/32"],
     },
   },
+  maps: {
+    place: { of: "{cookie.tenant}", values: { two: places[1]!.url }, default: places[0]!.url },
+    tenant: { of: "{cookie.tenant}", values: { one: "one" }, default: "{cookie.tenant}" },
+  },
   routes: [
+    { type: "upstream", prefix: "/map", target: "{map.place}" },
+    upstream("/path", places[0]!, { rewrite: { path: "/x/{map.tenant}{rest}" } }),
+    upstream("/regex", places[0]!, { rewrite: { regex: "^/regex/(.*)$", to: "/x/{header.X-Other}/{match.1}" } }),
+    { type: "static", prefix: "/files", dir: "files", rewrite: { path: "/{map.tenant}/a.txt" } },
+    upstream("/hook", places[0]!, { hooks: "./h.ts" }),
+    upstream("/hedge", places[0]!, {
+      target: undefined,
+      targets: places.map(({ url }) => ({ url })),
+      hedge: { after: "20ms" },
+      headers: { request: { set: { "X-Tenant": "{map.tenant}" } } },
+      cache: false,
+    }),
+    upstream("/mirror", places[0]!, {
+      mirror: { target: places[1]!.url },
+      headers: { request: { set: { "X-Tenant": "{map.tenant}" } } },
+      cache: false,
+    }),
     {
       ...upstream("/c", origin),
       cache: { enabled: true, key: { headers: KEYED, cookies: COOKIES } },
@@ -86,9 +137,15 @@ const gateway = await startGateway({
       cache: false,
     }),
   ],
-  files: { "a.pem": certificate.cert, "a.key": certificate.key },
+  files: {
+    "a.pem": certificate.cert,
+    "a.key": certificate.key,
+    "h.ts": HOOK,
+    "files/one/a.txt": "one",
+    "files/two/a.txt": "two",
+  },
 });
-afterAll(() => stopAll(gateway, origin, echo, service, ...pair));
+afterAll(() => stopAll(gateway, origin, echo, service, ...pair, ...places));
 
 type Field = readonly [name: string, value: string];
 type Ask = (path: string, fields: readonly Field[]) => Promise<{ status: number; text: string }>;
@@ -282,4 +339,64 @@ test("a limit by a header counts by what is sent", async () => {
   expect(
     json<Echo>(await gateway.once(request("GET /l", ["X-Api-Key: f", "X_Api_Key: g"]))).headers.x_api_key,
   ).toBeUndefined();
+});
+
+const textOf = async (path: string, ...lines: string[]): Promise<string> =>
+  (await gateway.once(request(`GET ${path}`, lines))).text;
+
+test("a target of a map, and values of the request in a rewrite, are in the key", async () => {
+  for (const [path, one, two] of [
+    ["/map/a", "one /a ", "two /a "],
+    ["/path/a", "one /x/one/a ", "one /x/two/a "],
+    ["/regex/a", "one /x/one/a ", "one /x/two/a "],
+    ["/files/a", "one", "two"],
+  ] as const)
+    for (const round of [1, 2, 3]) {
+      const lines = (name: string) => [`Cookie: tenant=${name}`, `X-Other: ${name}`];
+      const seen = [await textOf(path, ...lines("one")), await textOf(path, ...lines("two"))];
+      expect([path, round, ...seen]).toEqual([path, round, one, two]);
+    }
+  // A fetch in the background goes to the same place.
+  const stale = async () => {
+    const { fields, text } = await gateway.once(request("GET /map/a", ["Cookie: tenant=two"]));
+    expect(text).toBe("two /a ");
+    return fields.get("cache-status")!.includes("stale");
+  };
+  await eventually(async () => expect(await stale()).toBe(true));
+  const asked = places[1]!.requests.length;
+  await eventually(async () => expect((await stale()) || places[1]!.requests.length === asked).toBe(false));
+  expect(await textOf("/map/r", "Cookie: tenant=two", "Range: bytes=0-2")).toBe("two");
+});
+
+test("copies of a request have its maps", async () => {
+  expect(await textOf("/hedge/slow", "Cookie: tenant=red")).toBe("two /slow red");
+  await textOf("/mirror/a", "Cookie: tenant=red");
+  await eventually(() => expect(places[1]!.requests.at(-1)!.target).toBe("/a"));
+  expect(places[1]!.requests.at(-1)!.fields.get("x-tenant")).toBe("red");
+});
+
+describe("hooks", () => {
+  const ask = (path: string, ...lines: string[]) => gateway.once(request(`GET ${path}`, lines));
+
+  test("see fetches in the background, and those for a part, as they see requests", async () => {
+    expect((await ask("/hook/deny", "Range: bytes=0-3")).status).toBe(403);
+    const part = await ask("/hook/part", "Range: bytes=0-3");
+    expect([part.status, part.text, part.fields.has("x-inner")]).toEqual([206, "publ", false]);
+    const seen = async () => {
+      const { text, fields } = await ask("/hook/part");
+      expect([text, fields.get("x-hooked"), fields.has("x-inner")]).toEqual(["public", "yes", false]);
+      return fields.get("cache-status")!;
+    };
+    await eventually(async () => expect(await seen()).toContain("stale"));
+    await eventually(async () => expect(await seen()).not.toContain("stale"));
+  });
+
+  test("that send another request, or take credentials off, put nothing into the place of others", async () => {
+    const status = async (path: string, ...lines: string[]) => (await ask(path, ...lines)).fields.get("cache-status");
+    for (const refresh of [[], ["Cache-Control: no-cache"]]) {
+      expect(await status("/hook/a", "X-To: b", ...refresh)).toEndWith("; detail=request-changed");
+      expect(await status("/hook/c", "Authorization: Basic YTpi", ...refresh)).toEndWith("; detail=identity");
+    }
+    for (const path of ["/hook/a", "/hook/b"]) expect(await status(path)).toBe("edge; fwd=uri-miss; stored");
+  });
 });

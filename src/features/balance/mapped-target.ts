@@ -36,6 +36,6 @@ export class MappedTarget implements TargetChoice {
 
   /** A value that has come with another file since is the default's until the configuration knows it. */
   private targetOf(ex: Exchange): SingleTarget {
-    return this.byValue.get(ex.pipeline.maps?.valueOf(this.map, ex) ?? "") ?? this.whenNone;
+    return this.byValue.get(ex.facts.maps?.valueOf(this.map, ex) ?? "") ?? this.whenNone;
   }
 }

@@ -17,7 +17,7 @@ export class BackgroundFetches {
   private readonly pipeline: Pipeline;
   private active = 0;
 
-  /** @param pipeline for the exchanges that are made here: they have no phases, and taps only at their end */
+  /** @param pipeline the way from the look-up on: phases that see each request to an origin, its handler, and taps of the end */
   constructor(fetches: CacheFetches, pipeline: Pipeline) {
     this.fetches = fetches;
     this.pipeline = pipeline;
@@ -39,16 +39,17 @@ export class BackgroundFetches {
     if (entry >= 0) store.pin(entry);
     const own = unattendedCopy(ex, idle);
     for (const id of NOT_FOR_ALL) own.request.headers.removeAll(id);
+    const asked = this.fetches.asked(ex, policy);
     const isConditional = entry >= 0 && this.fetches.addConditions(own.request, entry);
     const inner = new ShortDrainSink(() => {
       this.active--;
     }, onHead);
     own.open(inner, idle.flow, ex.client, this.pipeline);
-    const sink = new FetchSink(this.fetches, policy, inner, { fill, stale: entry, isConditional });
+    const sink = new FetchSink(this.fetches, policy, inner, { fill, stale: entry, isConditional, asked });
     own.sink = sink;
     own.cacheUse = sink;
     try {
-      own.route!.handler.handle(own);
+      this.pipeline.start(own);
     } catch (error) {
       own.sink.abort(own, Fault.InternalError);
       throw error;

@@ -4,8 +4,11 @@ import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type RequestHead, ResponseHead } from "../../message/request-head.ts";
+import { sharingNeeded } from "./identity.ts";
+import type { CachePolicy } from "./policy.ts";
 import type { RequestKeys } from "./request-keys.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
+import type { CacheKey } from "./store/cache-key.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
 import type { StoredHeads } from "./stored-head.ts";
@@ -15,6 +18,15 @@ import type { UnstorableKeys } from "./unstorable-keys.ts";
 interface StoredResponse {
   readonly slot: number;
   readonly generation: number;
+}
+
+/**
+ * A request as its look-up saw it. Its response goes to others by this alone: hooks, which come later, may send another one, or take
+ * the client's credentials off. docs/security.md#one-key
+ */
+export interface Asked extends Pick<CacheKey, "uriHash" | "variantHash"> {
+  /** See `sharingNeeded`. */
+  readonly needed: number;
 }
 
 /** What all fetches of one worker share. */
@@ -49,6 +61,13 @@ export class CacheFetches {
     this.unstorable = unstorable;
     this.onEnded = onEnded;
     this.cursor = new BlockCursor(this.store.memory);
+  }
+
+  /** A request at its look-up; null if nothing changes it afterwards. */
+  asked(ex: Exchange, policy: CachePolicy): Asked | null {
+    if (!policy.mayChange) return null;
+    const { uriHash, variantHash } = this.keys.of(ex);
+    return { uriHash, variantHash, needed: sharingNeeded(ex, policy) };
   }
 
   /** A fetch has been committed. */

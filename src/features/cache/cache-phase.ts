@@ -230,7 +230,8 @@ export class CachePhase implements Phase {
 
   /** Lets the handler answer, and find out whether what is stored still holds. */
   private confirm(ex: Exchange, policy: CachePolicy, entry: number): Verdict {
-    const sink = new ConfirmingSink(this.parts.fetches, policy, ex.sink, entry);
+    const { fetches } = this.parts;
+    const sink = new ConfirmingSink(fetches, policy, ex.sink, entry, fetches.asked(ex, policy));
     ex.sink = sink;
     ex.cacheUse = sink;
     ex.cacheResult = CacheResult.Expired;
@@ -240,9 +241,10 @@ export class CachePhase implements Phase {
   /** Puts a watcher between the handler and the client. */
   private watch(ex: Exchange, policy: CachePolicy, fill: number, stale: number): void {
     const { fetches } = this.parts;
+    const asked = fetches.asked(ex, policy);
     // What a client that asks for something other than the whole response gets may be no use to others.
     const isConditional = stale >= 0 && !isSelective(ex.request) && fetches.addConditions(ex.request, stale);
-    const sink = new FetchSink(fetches, policy, ex.sink, { fill, stale, isConditional });
+    const sink = new FetchSink(fetches, policy, ex.sink, { fill, stale, isConditional, asked });
     ex.sink = sink;
     ex.cacheUse = sink;
   }

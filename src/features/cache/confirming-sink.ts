@@ -7,7 +7,7 @@ import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ResponseHead } from "../../message/request-head.ts";
-import type { CacheFetches } from "./cache-fetches.ts";
+import type { Asked, CacheFetches } from "./cache-fetches.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
 import { SlotTime } from "./store/cache-memory.ts";
@@ -22,13 +22,15 @@ export class ConfirmingSink extends PassingSink implements Held {
   private readonly policy: CachePolicy;
   /** The entry, pinned; -1 when it was let go. */
   private entry: number;
+  private readonly asked: Asked | null;
 
   /** @param entry what is stored, pinned by the caller */
-  constructor(fetches: CacheFetches, policy: CachePolicy, inner: ResponseSink, entry: number) {
+  constructor(fetches: CacheFetches, policy: CachePolicy, inner: ResponseSink, entry: number, asked: Asked | null) {
     super(inner);
     this.fetches = fetches;
     this.policy = policy;
     this.entry = entry;
+    this.asked = asked;
   }
 
   protected override get passesBody(): boolean {
@@ -90,7 +92,12 @@ export class ConfirmingSink extends PassingSink implements Held {
   }
 
   private miss(ex: Exchange): void {
-    const fetch = new FetchSink(this.fetches, this.policy, this.inner, { fill: -1, stale: -1, isConditional: false });
+    const fetch = new FetchSink(this.fetches, this.policy, this.inner, {
+      fill: -1,
+      stale: -1,
+      isConditional: false,
+      asked: this.asked,
+    });
     ex.cacheResult = CacheResult.Expired;
     ex.cacheUse = fetch;
     // It stores the new response before the client's sink gets it.

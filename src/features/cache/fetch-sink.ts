@@ -6,8 +6,8 @@ import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ResponseHead } from "../../message/request-head.ts";
-import { admit, type Terms } from "./admission.ts";
-import type { CacheFetches } from "./cache-fetches.ts";
+import { admit, isEnough, type Terms } from "./admission.ts";
+import type { Asked, CacheFetches } from "./cache-fetches.ts";
 import { isFailure, isOriginFault } from "./origin-failure.ts";
 import type { CachePolicy } from "./policy.ts";
 import { hasSameValidator } from "./selection.ts";
@@ -50,6 +50,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
   private stale: number;
   /** Whether our own conditions went with the request. */
   private readonly isConditional: boolean;
+  private readonly asked: Asked | null;
   private stage: Stage = Stage.Waiting;
   private terms: Terms | null = null;
   /** The head as it is stored: its bytes, after which the body begins, and its fields. */
@@ -73,7 +74,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     fetches: CacheFetches,
     policy: CachePolicy,
     inner: ResponseSink,
-    begun: { fill: number; stale: number; isConditional: boolean },
+    begun: { fill: number; stale: number; isConditional: boolean; asked: Asked | null },
   ) {
     super(inner);
     this.fetches = fetches;
@@ -81,6 +82,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     this.fill = begun.fill;
     this.stale = begun.stale;
     this.isConditional = begun.isConditional;
+    this.asked = begun.asked;
     this.origin = fetches.idle.source;
   }
 
@@ -101,7 +103,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
       this.intercept(ex);
       return;
     }
-    const terms = admit(ex, ex.response, this.policy, this.fetches);
+    const terms = this.admit(ex, ex.response);
     if (terms !== null && this.beginStoring(ex, terms)) return;
     if (this.stale >= 0 && status < 500 && status !== 304) this.fetches.store.remove(this.stale);
     this.pass(ex);
@@ -212,7 +214,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     const head = fetches.storedHead(stale);
     if (!this.isConditional && !hasSameValidator(head.headers, ex.response.headers)) return false;
     mergeHead(head.headers, ex.response.headers);
-    const terms = admit(ex, head, this.policy, fetches);
+    const terms = this.admit(ex, head);
     if (terms === null) fetches.store.remove(stale);
     else this.storeFreshened(ex, head, terms);
     this.endFill(FillResult.NotStorable);
@@ -244,6 +246,18 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     this.intercept(ex);
     this.inner.head(ex);
     this.beginSending(stale, bodyBytes, bodyBytes).grow(ex, 0);
+  }
+
+  /** @returns null if a response may not be stored: `ex.cacheNote` says why */
+  private admit(ex: Exchange, response: ResponseHead): Terms | null {
+    const { asked, fetches, policy } = this;
+    const terms = admit(ex, response, policy, fetches);
+    if (terms === null || asked === null) return terms;
+    const { uriHash, variantHash } = fetches.keys.of(ex);
+    if (uriHash !== asked.uriHash || variantHash !== asked.variantHash) ex.cacheNote = CacheNote.RequestChanged;
+    else if (!isEnough(terms.flags, asked.needed)) ex.cacheNote = CacheNote.Identity;
+    else return terms;
+    return null;
   }
 
   private beginStoring(ex: Exchange, terms: Terms): boolean {
@@ -348,7 +362,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
   private storeFixed(ex: Exchange, response: PrebuiltResponse): void {
     const { heads, clock, store } = this.fetches;
     this.fetches.describeFixed(ex, response);
-    const terms = admit(ex, ex.response, this.policy, this.fetches);
+    const terms = this.admit(ex, ex.response);
     if (terms === null) return;
     heads.encode(ex.response, clock.dateBytes);
     const bodyBytes = ex.request.method === Method.Head ? 0 : response.body.length;

@@ -20,12 +20,19 @@ export class KeyRules {
   private readonly cookies: readonly KeyedCookie[];
   private readonly fields: readonly SentField[];
   private readonly edits: SentEdits;
+  private readonly place: SentPlace | null;
 
   /**
    * @param compresses whether Accept-Encoding has been written anew already
    * @param edits what the route does to the fields of requests
+   * @param place see SentPlace
    */
-  constructor(config: CacheKeyConfig, compresses: boolean, edits: SentEdits = NO_EDITS) {
+  constructor(
+    config: CacheKeyConfig,
+    compresses: boolean,
+    edits: SentEdits = NO_EDITS,
+    place: SentPlace | null = null,
+  ) {
     const { query, headers, cookies, acceptEncoding } = config;
     this.config = config;
     this.headers = new Set(headers.map((name) => name.toLowerCase()));
@@ -34,6 +41,7 @@ export class KeyRules {
     this.cookies = cookies.map((name) => new KeyedCookie(name));
     this.fields = [...this.headers].map((name) => new SentField(name));
     this.edits = edits;
+    this.place = place;
   }
 
   /** Writes query and Accept-Encoding of a request anew, as key and origin are to see them. */
@@ -74,7 +82,7 @@ export class KeyRules {
   /** One character a byte. */
   private partsOf(ex: Exchange): string[] {
     const { request } = ex;
-    const parts: string[] = [];
+    const parts: string[] = this.place === null ? [] : [...this.place.partsOf(ex)];
     for (const field of this.fields) {
       const name = sliceText(field.name, 0, field.name.length);
       const own = this.edits.takesOff(name) ? [] : field.values(request);
@@ -108,6 +116,12 @@ export interface SentEdits {
   takesOff(name: string): boolean;
   /** The values of the fields that are added under a name, for a request. */
   valuesOf(ex: Exchange, name: string): readonly string[];
+}
+
+/** Where a route sends a request, as far as it goes by more of it than authority and target: by a map, or by values in `rewrite`. */
+export interface SentPlace {
+  /** One character a byte. They do not change the exchange, and are the same before and after its handler. */
+  partsOf(ex: Exchange): readonly string[];
 }
 
 const NO_EDITS: SentEdits = { takesOff: () => false, valuesOf: () => [] };

@@ -16,6 +16,8 @@ export interface CachePolicy {
   readonly isConfirmed: boolean;
   /** Names of identity fields that every client may send, in lower case: what answers them is for their client. */
   readonly passedFields: readonly Uint8Array[];
+  /** Whether requests may change between their look-up and the origin: see Asked. */
+  readonly mayChange: boolean;
   /** What it says of its keys; null for nothing. */
   readonly key: KeyRules | null;
 }

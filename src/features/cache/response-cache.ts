@@ -1,5 +1,6 @@
 import type { NetworkSet } from "../../core/network-set.ts";
 import {
+  DispatchPhase,
   type Exchange,
   type IdleExchangePorts,
   type Phase,
@@ -43,6 +44,8 @@ interface CachePorts {
   readonly onInvalidated: InvalidationNote | null;
   /** Gives an exchange its request id, if no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
+  /** Between the look-up and the handler: a fetch in the background passes them as a request does. */
+  readonly fetchPhases: readonly Phase[];
   /** Notified of the end of what is fetched in the background. */
   readonly endTaps: readonly ResponseTap[];
 }
@@ -78,7 +81,8 @@ export class ResponseCache {
     const parts = { store, heads, keys, answers: responses, ...times, idle };
     const fetches = new CacheFetches(parts, unstorable, (fill) => waiters.wake(fill));
     const disk = diskReads(store, services, waiters);
-    const background = new BackgroundFetches(fetches, new Pipeline([], [], [...services.endTaps, RELEASE]));
+    const way = new Pipeline([...services.fetchPhases, new DispatchPhase()], [], [...services.endTaps, RELEASE]);
+    const background = new BackgroundFetches(fetches, way);
     const { nameRequest } = services;
     const purges = services.purgers.isEmpty() ? null : new PurgeRequests(services.purgers, this, services.onPurged);
     const phase = new CachePhase({ fetches, unstorable, waiters, disk, background, policies, nameRequest, purges });

@@ -3,7 +3,8 @@ import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { canonicalise, deeperReadings, pathFrom } from "../../proto/target/canonical-path.ts";
-import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
+import { decodeOnce } from "../../proto/target/percent-decoding.ts";
+import { encodedPart, routedPath, shownPath } from "../../proto/target/routed-path.ts";
 import { keepGroups } from "../../proto/template/captured-groups.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
 
@@ -23,11 +24,12 @@ export class PathRewrite {
   /**
    * The path in the place of the client's, percent-encoded, with one slash at its beginning and no dot segments; null if the
    * expression does not fit. What its groups have found is left in `captures`.
+   * @param routed the path by which the route was chosen
    * @returns a Fault if a value of the request makes no path of it
    */
-  pathOf(ex: Exchange): string | null | Fault {
+  pathOf(ex: Exchange, routed: string = routedPath(ex.request, ex.canonicalPath)): string | null | Fault {
     if (this.expression !== null) {
-      const groups = this.expression.match(routedPath(ex.request, ex.canonicalPath));
+      const groups = this.expression.match(routed);
       if (groups === null) return null;
       ex.captures = groups.map(encodedPart);
     }
@@ -35,6 +37,23 @@ export class PathRewrite {
     if (path.length > MAX_REQUEST_LINE_BYTES) return Fault.RequestLineTooLong;
     const single = pathFrom(path, 0);
     return keepsItsForm(single) ? single : Fault.BadTarget;
+  }
+}
+
+/** The path that a rewrite gives a request, for the key of its response: "" if there is none. The exchange stays as it is. */
+export class KeyedPath {
+  private readonly rewrite: PathRewrite;
+
+  constructor(config: RewriteConfig) {
+    this.rewrite = new PathRewrite(config);
+  }
+
+  of(ex: Exchange): string {
+    const { captures } = ex;
+    // The handler of a folder has another canonical path afterwards.
+    const path = this.rewrite.pathOf(ex, decodeOnce(shownPath(ex.request)));
+    ex.captures = captures;
+    return typeof path === "string" ? path : "";
   }
 }
 

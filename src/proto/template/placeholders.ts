@@ -74,7 +74,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     ({ client }) => String(client.number),
   ),
   plain("protocol", "the protocol, such as `HTTP/1.1` or `HTTP/2.0`", "word", ({ request }) => request.protocol()),
-  plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.pipeline.nameOf(ex)),
+  plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.facts.nameOf(ex)),
   {
     name: "header.NAME",
     doc: "a field of the request; several are joined with commas. Identity fields only if a trusted proxy sent them",
@@ -186,7 +186,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     doc: "the value of a [map](routing.md#maps) for this request",
     form: "path",
     argument: /^[A-Za-z0-9_-]+$/,
-    reader: (name) => (ex) => ex.pipeline.maps?.valueOf(name, ex) ?? "",
+    reader: (name) => (ex) => ex.facts.maps?.valueOf(name, ex) ?? "",
   },
   {
     name: "match.N",

@@ -185,6 +185,7 @@ export class GatewayLab {
       demandsCertificates: false,
       isConfirmed: false,
       passedFields: [],
+      mayChange: false,
       key: null,
     };
     const { clock, turn } = this;
@@ -201,6 +202,7 @@ export class GatewayLab {
       purgeDisk: (_, done) => done(0),
       onPurged() {},
       onInvalidated: null,
+      fetchPhases: [],
       endTaps: [],
     });
   }

@@ -21,6 +21,7 @@ const POLICY: CachePolicy = {
   demandsCertificates: false,
   isConfirmed: false,
   passedFields: [],
+  mayChange: false,
   key: null,
 };
 const OTHER_THREAD = 9;
@@ -49,6 +50,7 @@ class Lab {
       purgeDisk: (_, done) => done(0),
       onPurged() {},
       onInvalidated: null,
+      fetchPhases: [],
       endTaps: [],
     });
   }
