@@ -19,6 +19,19 @@ page("large.html", `${"x".repeat(300_000)}<!--#include virtual="/s/menu.html" --
 page("loop.html", 'L<!--#include virtual="/s/loop.html" -->');
 page("many.html", '<!--#include virtual="/s/menu.html" -->'.repeat(100));
 page("two.html", '<!--#include virtual="menu.html" --><!--#include virtual="/other/menu.html" -->');
+const VARIABLES = [
+  "DOCUMENT_URI",
+  "DOCUMENT_NAME",
+  "REQUEST_URI",
+  "HTTP_X_FORWARDED_USER",
+  "HTTP_X_REAL_IP",
+  "HTTP_X_B",
+  "HTTP_X_A",
+];
+page(
+  "names.html",
+  `${VARIABLES.map((name) => `<!--#echo var="${name}" -->`).join(" ")} <!--#include virtual="menu.html" -->`,
+);
 page("plain.txt", '<!--#include virtual="/s/menu.html" -->');
 
 const origin = EchoOrigin.start();
@@ -164,6 +177,31 @@ describe("files", () => {
     const packed = await get("/s/large.html", ["Accept-Encoding: gzip"]);
     expect(gunzipSync(packed.body).toString().includes("MENU")).toBe(true);
   });
+});
+
+test("a page sees the path by which its route was chosen, and fields as they go on, however a client writes them", async () => {
+  const lines = [
+    "X-Forwarded-User: root",
+    "X-Real-IP: 9.9.9.9",
+    "Connection: X-B",
+    "X-B: b",
+    "X-A: 1",
+    "X-A: 2",
+    'If-Match: "z"',
+  ];
+  for (const path of [
+    "/s/names.html",
+    "//s/x/..%2fnames.html",
+    "/s/.;/names.html",
+    "/s/%6eames.html",
+    "/x/../s//names.html",
+  ])
+    expect([path, (await get(`${path}?q`, lines.slice(0, 6))).text]).toEqual([
+      path,
+      "/s/names.html names.html /s/names.html?q (none) (none) (none) 1, 2 MENU",
+    ]);
+  // A condition is about the page.
+  expect(await made('<!--#include virtual="/s/menu.html" -->', lines)).toBe("MENU");
 });
 
 describe("a client that leaves", () => {

@@ -44,4 +44,7 @@ const NOT_COPIED: ReadonlySet<number> = new Set<number>([
   HeaderId.IfRange,
   HeaderId.IfNoneMatch,
   HeaderId.IfModifiedSince,
+  HeaderId.IfMatch,
+  HeaderId.IfUnmodifiedSince,
+  HeaderId.ContentEncoding,
 ]);

@@ -15,8 +15,10 @@ import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { UnattendedSink } from "../../message/unattended.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import { editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
+import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 import { Page } from "./page.ts";
 import { pageFields } from "./page-fields.ts";
 import type { SsiConfig } from "./settings.ts";
@@ -145,7 +147,7 @@ function targetOf({ request }: Exchange, path: string): string | null {
   if (path.startsWith("/")) return path;
   const [first = ""] = path.split(/[/?]/, 1);
   if (first.includes(":") || path.startsWith("?")) return null;
-  const own = request.path();
+  const own = shownPath(request);
   return `${own.slice(0, own.lastIndexOf("/") + 1)}${path}`;
 }
 
@@ -216,18 +218,18 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** A value of the request; null if there is none. */
+/** A value of the request, as edge sends it on: of the path by which the route was chosen, and of its fields. Null if there is none. */
 function lookUp(ex: Exchange, name: string): string | null {
   const { request } = ex;
   switch (name) {
     case "DOCUMENT_URI":
-      return request.path();
+      return shownPath(request);
     case "DOCUMENT_NAME":
-      return request.path().slice(request.path().lastIndexOf("/") + 1);
+      return shownPath(request).slice(shownPath(request).lastIndexOf("/") + 1);
     case "QUERY_STRING":
-      return request.target().split("?").slice(1).join("?");
+      return queryWithMark(request).slice(1);
     case "REQUEST_URI":
-      return request.target();
+      return shownPath(request) + queryWithMark(request);
     case "REQUEST_METHOD":
       return request.methodText();
     case "REMOTE_ADDR":
@@ -236,10 +238,9 @@ function lookUp(ex: Exchange, name: string): string | null {
       return request.authority();
   }
   if (!name.startsWith("HTTP_")) return null;
-  const wanted = name.slice("HTTP_".length).toLowerCase().replaceAll("_", "-");
-  const { headers } = request;
-  for (let i = 0; i < headers.count; i++) if (headers.nameText(i).toLowerCase() === wanted) return headers.valueText(i);
-  return null;
+  const field = name.slice("HTTP_".length).toLowerCase().replaceAll("_", "-");
+  const values = new SentField(field).values(request);
+  return values.length === 0 ? null : values.join(field === "cookie" ? "; " : ", ");
 }
 
 const MAX_TARGET_CHARS = 2048;
