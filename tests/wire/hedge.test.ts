@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { eventually } from "../harness/eventually.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
-import { H2Client, head } from "../harness/h2-client.ts";
+import { H2Client, head, Type, uint32 } from "../harness/h2-client.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { type OriginCall, ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -30,7 +30,7 @@ fast.on("/cut", (call) => call.sendAndFinish("HTTP/1.1 200 OK\r\nContent-Length:
 fast.on("/trailers", (call) =>
   call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n"),
 );
-for (const path of ["/silent/both", "/first", "/left"]) fast.on(path, heldSecond.hold);
+for (const path of ["/silent/both", "/first", "/left", "/leaves/1", "/leaves/2"]) fast.on(path, heldSecond.hold);
 fast.on("/second-fails", (call) => call.sendAndFinish(MALFORMED));
 fast.on("/both-fail", (call) => call.sendAndFinish(MALFORMED));
 
@@ -157,6 +157,20 @@ test("a client that leaves, and one that reads no more, leave nothing behind", a
     const samples = await gateway.samples();
     expect(samples.find(({ name }) => name === "gateway_active_requests")?.value ?? 0).toBeLessThanOrEqual(1);
   });
+});
+
+test("a client that leaves ends both requests at once, over HTTP/1.1 and HTTP/2", async () => {
+  const paths = ["/leaves/1", "/leaves/2"];
+  const leaving = await RawClient.connect(gateway.port);
+  leaving.send(request(`GET ${paths[0]}`));
+  const client = await H2Client.connect(gateway.port);
+  const id = client.headers(head("GET", paths[1]!));
+  await eventually(() => expect(paths.every((path) => heldSecond.has(path))).toBe(true));
+  leaving.close();
+  client.frame(Type.rstStream, 0, id, uint32(8));
+  await noneIsOpen(slow, paths);
+  await noneIsOpen(fast, paths);
+  client.close();
 });
 
 test("second requests have a budget: a fifth of the requests, and ten a second", async () => {

@@ -10,7 +10,7 @@ import {
 } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { TunnelEnd } from "../../message/ports.ts";
+import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Hedge } from "./hedge.ts";
 
@@ -37,13 +37,15 @@ const enum Stage {
  * A request that may get a second one, between its handler and the client's sink: of both responses the first whose head
  * comes is the client's, and the other request is given up. docs/upstreams.md#hedging
  */
-export class HedgedSink extends PassingSink implements TimerOwner, ResponseSource {
+export class HedgedSink extends PassingSink implements Held, TimerOwner, ResponseSource {
   private readonly hedge: Hedge;
   private readonly ex: Exchange;
   /** Which use of the exchange this is: a connection uses one for each of its requests. */
   private readonly use: number;
   private readonly beganMs: number;
   private readonly timer: TimerNode = new TimerNode(this);
+  /** What the exchange held before, which this one ends with it. */
+  private readonly before: Held | null;
   private stage: Stage = Stage.Waiting;
   private copy: Exchange | null = null;
   private sentMs = 0;
@@ -56,6 +58,8 @@ export class HedgedSink extends PassingSink implements TimerOwner, ResponseSourc
     this.ex = ex;
     this.use = ex.uses;
     this.beganMs = hedge.nowMs;
+    this.before = ex.held;
+    ex.held = this;
     hedge.arm(this.timer, this.beganMs + hedge.settings.afterMs);
   }
 
@@ -204,6 +208,12 @@ export class HedgedSink extends PassingSink implements TimerOwner, ResponseSourc
   /** The client has left while the second request is the only one. */
   onCancelled(_ex: Exchange): void {
     this.settle(Stage.Over);
+  }
+
+  /** The exchange is over: nothing of the race is left, whatever ended it. */
+  release(): void {
+    this.settle(Stage.Over);
+    this.before?.release();
   }
 
   /** Whether `timeouts.total` is over, for both together: the first request's own limit ends with it. */
