@@ -1,4 +1,5 @@
 import { isThisMachine } from "../core/ip-address.ts";
+import { LineJoiner } from "../core/line-joiner.ts";
 import { plainLine } from "../core/printable.ts";
 
 /** One request of the gateway's own, with its bounds. */
@@ -97,20 +98,14 @@ export async function outboundLines(
     const response = await begin(request, ended.signal);
     const { status, headers, body } = response;
     request.onHead?.();
-    const text = new TextDecoder();
-    let rest = "";
+    const lines = new LineJoiner(request.maxLineBytes);
     for await (const part of body ?? []) {
       clearTimeout(timer);
       timer = setTimeout(() => end(`no byte for ${request.silentMs / 1000} s`), request.silentMs);
-      rest += text.decode(part, { stream: true });
-      if (rest.length > request.maxLineBytes && (status !== 200 || !rest.includes("\n")))
-        throw new RangeError(`a line has more than ${request.maxLineBytes} bytes`);
-      if (status !== 200) continue;
-      const lines = rest.split("\n");
-      rest = lines.pop()!;
-      for (const line of lines) onLine(line);
+      if (status === 200) lines.push(part, onLine);
+      else lines.keep(part);
     }
-    if (status !== 200) onLine(rest);
+    if (status !== 200) onLine(lines.rest());
     return { status, headers };
   } catch (error) {
     if (error instanceof RangeError) throw error;

@@ -167,7 +167,7 @@ test("a client that leaves ends both requests at once, over HTTP/1.1 and HTTP/2"
   const id = client.headers(head("GET", paths[1]!));
   await eventually(() => expect(paths.every((path) => heldSecond.has(path))).toBe(true));
   leaving.close();
-  client.frame(Type.rstStream, 0, id, uint32(8));
+  client.frame(Type.reset, 0, id, uint32(8));
   await noneIsOpen(slow, paths);
   await noneIsOpen(fast, paths);
   client.close();
