@@ -138,7 +138,6 @@ const READERS: readonly Reader[] = [
         '<!--#include virtual="/$a" -->',
         '<!--#if expr="',
         "$a",
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the page's own
         "${a}",
         "\\$",
       ],
