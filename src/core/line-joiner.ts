@@ -41,7 +41,7 @@ export class LineJoiner {
     this.length = needed;
   }
 
-  /** Takes what is kept. */
+  /** Takes the beginning of a line that has no end. */
   rest(): string {
     return this.joined(new Uint8Array(0));
   }

@@ -44,7 +44,7 @@ export class HedgedSink extends PassingSink implements Held, TimerOwner, Respons
   private readonly use: number;
   private readonly beganMs: number;
   private readonly timer: TimerNode = new TimerNode(this);
-  /** What the exchange held before, which this one ends with it. */
+  /** Something that the exchange held before: this one ends it, too. */
   private readonly before: Held | null;
   private stage: Stage = Stage.Waiting;
   private copy: Exchange | null = null;
