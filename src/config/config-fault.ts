@@ -10,7 +10,7 @@ export interface ConfigFault {
   readonly col: number;
   /** Such as `server.tls.port` or `routes[2].target`; "" for a fault of the YAML text itself. */
   readonly path: string;
-  /** What was expected, what was found and the cure, in plain words. */
+  /** The expected and the found value, and the cure, in plain words. */
   readonly message: string;
 }
 

@@ -27,7 +27,7 @@ export function formatDuration(ms: number): string {
   return text === "" ? "0s" : text;
 }
 
-/** What was meant by a duration with a space in it or a unit in full, such as `60 sec`; "" if that is not clear. */
+/** The intended meaning of a duration with a space in it or a unit in full, such as `60 sec`; "" if that is not clear. */
 export function meantDuration(text: string): string {
   const parts = /^(\d+)\s*([a-z]+)$/i.exec(text.trim());
   const unit = UNIT_WORDS.exec(parts?.[2] ?? "");

@@ -171,7 +171,7 @@ export function unknownKey(
   return `unknown key: ${known.length <= MAX_LISTED ? `expected ${series(known, "or")}` : `"${manual}" shows all`}`;
 }
 
-/** What was meant by a single value where a section belongs. */
+/** The intended meaning of a single value where a section belongs. */
 function sectionCure(value: unknown, known: readonly string[], shorthand: string): string {
   if (typeof value === "string" && /^\w+:(?!\/\/)\S/.test(value)) return "; put a space after the colon";
   const isOn = value === true || value === "on" || value === "yes";

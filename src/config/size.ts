@@ -20,7 +20,7 @@ export function formatSize(bytes: number): string {
   return String(bytes);
 }
 
-/** What was meant by a size with a short unit, such as `10m` or `10 Mi`; "" if that is not clear. */
+/** The intended meaning of a size with a short unit, such as `10m` or `10 Mi`; "" if that is not clear. */
 export function meantSize(text: string): string {
   const parts = /^(\d+)\s*([kmgt])i?$/i.exec(text.trim());
   return parts === null ? "" : `${parts[1]}${parts[2]!.toUpperCase()}iB`;

@@ -63,7 +63,7 @@ export class KeptBytes {
     return Buffer.concat(pieces);
   }
 
-  /** Releases what is kept. @returns its bytes */
+  /** Releases the kept data. @returns its bytes */
   drop(): number {
     let bytes = 0;
     for (let piece = this.nextKept(); piece !== null; piece = this.nextKept()) bytes += piece.length;

@@ -132,7 +132,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
 
   /**
    * Stops reading: the kernel's buffer holds what comes.
-   * @param keptBytes memory that what has come already keeps
+   * @param keptBytes memory that the received data already keeps
    */
   pause(keptBytes = 0): void {
     if (this.paused || this.state === LifeState.Closed) return;
@@ -163,7 +163,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   }
 
   /**
-   * Nothing will be written any more: what is gathered goes out, then the connection ends. RFC 9112 §9.6.
+   * Nothing will be written any more: the gathered data goes out, then the connection ends. RFC 9112 §9.6.
    * @param linger whether the client may still be sending, so that closing at once would destroy the response
    */
   startClosing(linger: boolean): void {

@@ -18,7 +18,7 @@ export class ClientTunnel implements TunnelEnd {
   private readonly origin: TunnelEnd;
   private over = false;
 
-  /** @param input what the client sent early, which goes through first */
+  /** @param input the client's own data early, which goes through first */
   constructor(life: ClientLink, owner: TunnelOwner, input: InputBuffer, ex: Exchange, origin: TunnelEnd) {
     this.life = life;
     this.owner = owner;

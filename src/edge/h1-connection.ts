@@ -589,7 +589,7 @@ const enum Preface {
   Whole,
 }
 
-/** Whether what has come is HTTP/2's preface (RFC 9113 §3.4), or can become it. */
+/** Whether the received data is HTTP/2's preface (RFC 9113 §3.4), or can become it. */
 function sniffPreface(input: InputBuffer): Preface {
   const { bytes, from, to } = input;
   const length = Math.min(to - from, PREFACE.length);

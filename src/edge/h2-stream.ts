@@ -417,7 +417,7 @@ class H2RequestBody {
     return this.held.next();
   }
 
-  /** Lets go of what is kept. */
+  /** Lets go of the kept data. */
   drop(): void {
     this.held.drop();
   }

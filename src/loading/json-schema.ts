@@ -92,7 +92,7 @@ class SharedKeys {
     if (name === undefined) {
       name = this.freeName(key);
       this.names.set(id, name);
-      // The place is taken before what is in it is examined.
+      // The place is taken before its content is examined.
       this.definitions[name] = null;
       this.definitions[name] = this.of(schema);
     }

@@ -39,7 +39,7 @@ export class KeyList {
     this.walk({ tests }, { prefix: "", file: "routes.yaml", types: [] });
   }
 
-  /** config.yaml first, a section before what is in it. */
+  /** config.yaml first, a section before its content. */
   get keys(): readonly ListedKey[] {
     return [...this.byPath.values()];
   }

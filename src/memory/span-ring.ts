@@ -215,7 +215,7 @@ export class SpanReader {
     this.shown = new StoredSpan(this.ring);
   }
 
-  /** Shows what has been recorded, oldest first, and gives its room back. @param limit the most to show @returns how many there were */
+  /** Shows the recorded data, oldest first, and gives its room back. @param limit the most to show @returns how many there were */
   each(limit: number, show: (span: StoredSpan) => void): number {
     const { ints } = this.ring;
     const head = Atomics.load(ints, HEAD);

@@ -10,9 +10,9 @@ export const enum CacheResult {
   Refresh,
   /** Nothing was stored. */
   Miss,
-  /** What was stored was too old, and the origin gave another response. */
+  /** The stored data was too old, and the origin gave another response. */
   Expired,
-  /** What was stored was too old, and the origin said that it still holds. */
+  /** The stored data was too old, and the origin said that it still holds. */
   Revalidated,
   /** Nothing was stored, and the response came with one that the origin was asked for at the same time. */
   Collapsed,

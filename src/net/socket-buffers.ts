@@ -168,7 +168,7 @@ export class SocketWriter implements UnsentOwner {
   }
 
   /**
-   * Sends bytes, by copy when they fit beside what is gathered, else directly. They must stay unchanged.
+   * Sends bytes, by copy when they fit beside the gathered data, else directly. They must stay unchanged.
    * @returns false when the source should hold until the drain event
    */
   write(bytes: Uint8Array, from: number, to: number): boolean {
@@ -193,7 +193,7 @@ export class SocketWriter implements UnsentOwner {
   }
 
   /**
-   * Sends bytes of an open file behind what is gathered, which leaves with the first of them. Not for TLS.
+   * Sends bytes of an open file behind the gathered data, which leaves with the first of them. Not for TLS.
    * @returns how many have left. If they are fewer than asked for, bytes that are given to `write` find out why, and have the
    * runtime say when the socket takes more
    */

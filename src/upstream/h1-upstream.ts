@@ -166,7 +166,7 @@ export class H1UpstreamConnection implements BodySink, ResponseSource, TimerOwne
     this.receive(chunk, 0, chunk.length);
   }
 
-  /** Takes bytes of a response: the part `[from, to)` of what has come. */
+  /** Takes bytes of a response: the part `[from, to)` of the received data. */
   protected receive(chunk: Uint8Array, from: number, to: number): void {
     if (this.stage !== Stage.AwaitingHead && this.stage !== Stage.ReadingBody) {
       // Unsolicited bytes: the connection cannot be trusted with another request.

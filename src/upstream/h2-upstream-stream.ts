@@ -296,7 +296,7 @@ export class H2UpstreamStream implements BodySink, ResponseSource, TimerOwner {
     this.giveUp();
   }
 
-  /** What was handed over is not what the client sent: the origin must not take it for a body. */
+  /** What was handed over is not the client's own data: the origin must not take it for a body. */
   private breakOff(): void {
     this.letGo(ErrorCode.InternalError);
     this.fail(Fault.InternalError, FaultDetail.None, true);

@@ -602,7 +602,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
 
   /**
    * Stops reading; the timer stops too, for it is the client who keeps us waiting.
-   * @param keptBytes memory that what has come already keeps
+   * @param keptBytes memory that the received data already keeps
    */
   hold(keptBytes = 0): void {
     if (this.held) return;

@@ -46,7 +46,7 @@ export function isTooMuch({ request }: Exchange, bytes: number): boolean {
 }
 
 /**
- * Whether an attempt was handed exactly what the client sent, and what the head declares: a body may only then end in
+ * Whether an attempt was handed exactly the client's own data, and what the head declares: a body may only then end in
  * order, else the attempt is aborted. RFC 9110 §8.6; docs/security.md#retries
  * @param bytes what this attempt has been handed of the request's body
  */

@@ -14,7 +14,7 @@ const MAX_ACTION_CALL_BYTES = 4096;
 /** What the control thread is asked to do, as JSON. */
 export interface ActionCall {
   readonly operator: Operator;
-  /** The request's body, an object; what is in it has not been examined. */
+  /** The request's body, an object; its content has not been examined. */
   readonly call: Readonly<Record<string, unknown>>;
 }
 

@@ -6,7 +6,7 @@ import { type Exchange, ExchangeState, type ResponseSink } from "../../message/e
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
-/** Bytes of a probe's response that are read and discarded beyond what is kept. docs/endpoints.md#proxy-test */
+/** Bytes of a probe's response that are read and discarded beyond the kept data. docs/endpoints.md#proxy-test */
 const PROBE_DRAIN_BYTES = 65536;
 
 /** What came of a probe. docs/endpoints.md#proxy-test */

@@ -24,7 +24,7 @@ export class ConfirmingSink extends PassingSink implements Held {
   private entry: number;
   private readonly asked: Asked | null;
 
-  /** @param entry what is stored, pinned by the caller */
+  /** @param entry the stored data, pinned by the caller */
   constructor(fetches: CacheFetches, policy: CachePolicy, inner: ResponseSink, entry: number, asked: Asked | null) {
     super(inner);
     this.fetches = fetches;

@@ -313,7 +313,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     return (this.stage as Stage) === Stage.Passing && this.takesMore;
   }
 
-  /** The client has what was stored: what came since goes out, and everything passes from now on. */
+  /** The client has the stored data: what came since goes out, and everything passes from now on. */
   private onSpilled(ex: Exchange): void {
     this.unpin();
     this.stage = Stage.Passing;

@@ -37,7 +37,7 @@ export class PurgeLog {
     await this.read(store);
   }
 
-  /** Reads what has come, and does it. */
+  /** Reads the received data, and does it. */
   async read(store: FleetStore): Promise<void> {
     for (;;) {
       const found = await store.call(this.key, [

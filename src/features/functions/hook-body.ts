@@ -113,7 +113,7 @@ export class HookBody extends PacedBody implements BodySink, Held, HoldOwner {
 
   // ── onward ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The request goes on with what is held: its framing says so, and nothing of the exchange tells of another body. */
+  /** The request goes on with the held data: its framing says so, and nothing of the exchange tells of another body. */
   frame(): void {
     const ex = this.ex!;
     const { request } = ex;

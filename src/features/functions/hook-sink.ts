@@ -55,7 +55,7 @@ export class HookSink extends PassingSink implements ResponseSource {
     this.owner = owner;
   }
 
-  /** What is held is copied. */
+  /** The held data is copied. */
   override get returnsBytes(): boolean {
     return this.stage !== Stage.Passing || super.returnsBytes;
   }

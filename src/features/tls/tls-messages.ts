@@ -8,7 +8,7 @@ export interface ListenerCertificates {
   readonly own?: Readonly<Record<string, CertificateSet>>;
 }
 
-/** From the control thread to workers: what has changed. */
+/** From the control thread to workers: the changes. */
 export interface CertificatesMessage {
   readonly kind: "certificates";
   readonly certificates: ListenerCertificates;

@@ -3,7 +3,7 @@ import type { OriginConfig } from "../../config/origin.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { FiledRule } from "./http-rule-file.ts";
 
-/** A file with descriptors, and what is in it. */
+/** A file with descriptors, and its content. */
 export interface DescriptorSetConfig {
   /** Absolute. */
   readonly file: string;

@@ -55,7 +55,7 @@ export class WholeBody implements BodySink, HoldOwner {
     if (this.ex !== null && !this.isOver) this.refuse(this.ex, Fault.BodyEvicted, key);
   }
 
-  /** Room grows with what has come: a declared length costs nothing. @returns false if it was refused */
+  /** Room grows with the received data: a declared length costs nothing. @returns false if it was refused */
   private grow(ex: Exchange, need: number): boolean {
     // The first piece may be all, and is not counted then.
     const room = this.length === 0 ? need : need * 2;

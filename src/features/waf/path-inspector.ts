@@ -12,7 +12,7 @@ import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
  * Whether the path holds, plain or escaped, a mark that attacks in paths cannot do without: a blank, a quote, a bracket, a
  * separator, an operator, an escape of an escape; or a text in base64. A short path of letters, digits and `- . _ ~` costs one look
  * at the flags.
- * @param steps counts what is unpacked
+ * @param steps counts the unpacked data
  */
 export function mayPathMatch(head: RequestHead, tables: RuleTables, steps: StepBudget): boolean {
   const { targetFlags, bytes, pathFrom, pathTo } = head;

@@ -77,7 +77,7 @@ export class MessageReader {
   private take(bytes: Uint8Array, from: number, to: number): Uint8Array | null {
     const { length } = this;
     if (this.filled === 0 && to - from === length) return bytes.subarray(from, to);
-    // Room grows with what has come: a length that is only claimed costs nothing.
+    // Room grows with the received data: a length that is only claimed costs nothing.
     this.message = grown(this.message, this.filled, this.filled + to - from, length);
     this.filled = copyBytes(this.message, this.filled, bytes, from, to);
     return this.filled === length ? this.message.subarray(0, length) : null;

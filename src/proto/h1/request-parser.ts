@@ -236,7 +236,7 @@ function nameFault(byte: number, first: boolean): Fault {
 /**
  * Finds Accept after a request line that is too long, where it is among the bytes that have come: so browsers get their page.
  * docs/pages.md#who-gets-a-page
- * @param to end of what was received
+ * @param to end of the received data
  */
 export function findAccept(head: RequestHead, to: number): void {
   const { methodTo: from } = head;

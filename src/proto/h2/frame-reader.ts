@@ -42,7 +42,7 @@ export class FrameReader {
     return this.stage === Stage.Header ? 0 : this.length - this.have;
   }
 
-  /** Takes a chunk; `next` gives what is in it. The one before must have been used up. */
+  /** Takes a chunk; `next` gives its content. The one before must have been used up. */
   feed(chunk: Uint8Array, from: number): void {
     this.chunk = chunk;
     this.at = from;

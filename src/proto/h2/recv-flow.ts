@@ -12,7 +12,7 @@ export const enum RecvFlow {
 }
 
 /**
- * The DATA of one stream on its way in: what the peer may send ahead, what was declared, and what is kept while its taker
+ * The DATA of one stream on its way in: what the peer may send ahead, what was declared, and the kept data while its taker
  * has stopped it. The stream's window opens as the taker takes. RFC 9113 §5.2, §8.1.1.
  */
 export class StreamInflow extends KeptBytes {

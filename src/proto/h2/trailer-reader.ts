@@ -22,7 +22,7 @@ export class TrailerReader {
 
   /**
    * Decodes all of a block that `decoder` has begun.
-   * @param lines is used meanwhile; what is in it stays
+   * @param lines is used meanwhile; its content stays
    * @returns Fault.None, or why the message is refused
    */
   read(decoder: FieldSource, lines: LineBuffer): Fault {

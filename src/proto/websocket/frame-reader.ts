@@ -63,7 +63,7 @@ export class WebSocketFrameReader {
     this.to = to;
   }
 
-  /** Reads on, to the end of a message, of a frame of control, or of what has come. After Close and Fault nothing is read. */
+  /** Reads on, to the end of a message, of a frame of control, or of the received data. After Close and Fault nothing is read. */
   next(): FrameFound {
     while (this.at < this.to || this.length === this.filled) {
       if (this.length < 0 && !this.readHead()) {
@@ -125,7 +125,7 @@ export class WebSocketFrameReader {
   private takePayload(): boolean {
     const length = Math.min(this.length - this.filled, this.to - this.at);
     const isControl = this.isControl;
-    // Room grows with what has come: a length that is only claimed costs nothing.
+    // Room grows with the received data: a length that is only claimed costs nothing.
     if (!isControl) this.growTo(this.messageLength + length);
     const target = isControl ? this.control : this.message;
     const targetAt = isControl ? this.filled : this.messageLength;

@@ -52,7 +52,7 @@ export function joinedMatch(a: Keys, b: Keys): Keys | null {
       const fields = { ...(known as Keys) };
       for (const [name, wanted] of Object.entries(value as Keys)) {
         const own = fields[name] ?? wanted;
-        // Whether there is a field is less than what is in it.
+        // Whether there is a field is less than its content.
         if (own !== wanted && (own === false || wanted === false || (own !== true && wanted !== true))) return null;
         fields[name] = own === true ? wanted : own;
       }

@@ -56,12 +56,12 @@ export interface RenewalListener {
   onStoreAway(): void;
   /** Attempts of an earlier process, or of another gateway, have failed, and its wait is not over. */
   onWaiting(failures: number, retryInMs: number): void;
-  /** None was obtained, or what is stored is of no use; what is served goes on. */
+  /** None was obtained, or the stored data is of no use; what is served goes on. */
   onFailed(failure: AcmeFailure, failures: number, retryInMs: number): void;
 }
 
 /**
- * Sees to it that there is a certificate for a set of names, and another one in time. One step looks at what is stored,
+ * Sees to it that there is a certificate for a set of names, and another one in time. One step looks at the stored data,
  * takes what another process may have obtained, orders when it is due, and says when to look again. Where an authority refuses
  * some of the names, there is a certificate for the others meanwhile. docs/acme.md#renewal
  */
@@ -93,7 +93,7 @@ export class CertificateRenewal {
   }
 
   /**
-   * Serves what is stored and then keeps at it. Until the first certificate for these names is there, those for other sets
+   * Serves the stored data and then keeps at it. Until the first certificate for these names is there, those for other sets
    * serve the names that they cover, and a self-signed one the others.
    * @param isHurried as with `hurry`: otherwise the wait after failures of an earlier process is kept to
    */
@@ -131,7 +131,7 @@ export class CertificateRenewal {
     if (this.isOrdering) void this.note();
   }
 
-  /** Another gateway has changed what is stored. It is served at once, also while another order is under way here. */
+  /** Another gateway has changed the stored data. It is served at once, also while another order is under way here. */
   private async look(): Promise<void> {
     if (this.isStopped) return;
     try {
@@ -336,7 +336,7 @@ export class CertificateRenewal {
     return accounts.saveAccount({ key: await newPrivateKey(), url: "" });
   }
 
-  /** What is stored. Broken files are put aside; what is served already is stored again. */
+  /** The stored data. Broken files are put aside; what is served already is stored again. */
   private async stored(isSure = false): Promise<StoredCertificate | null> {
     const { store, wish } = this.parts;
     const { names } = wish;

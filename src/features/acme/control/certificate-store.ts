@@ -203,7 +203,7 @@ export function setName(directoryUrl: string, names: readonly string[]): string 
   return `${sorted[0]!.replace(/[:*]/g, "_")}-${digest([directoryUrl, ...sorted].join("\n"))}`;
 }
 
-/** A certificate file of the store: what is in it, or why it cannot be used. */
+/** A certificate file of the store: its content, or why it cannot be used. */
 export interface StoreEntry {
   readonly file: string;
   readonly found: StoredCertificate | string;

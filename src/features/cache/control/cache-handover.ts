@@ -10,7 +10,7 @@ import type { CacheStore } from "../store/cache-store.ts";
 const CACHE_HANDOVER_MS = 20;
 
 /**
- * What is stored goes from one process to its successor through a file without a name, which both have open and no one else can
+ * The stored data goes from one process to its successor through a file without a name, which both have open and no one else can
  * read. Before the entries it has a line that says of what kind they are, and before that a number that grows when a response is
  * taken out after the dump: the successor then forgets what it was handed. docs/operations.md#replacing-the-binary
  */
@@ -18,13 +18,13 @@ export class CacheHandover {
   private fd = -1;
   private timer: Timer | null = null;
 
-  /** The file with what is stored, for a successor; -1 if there is none. */
+  /** The file with the stored data, for a successor; -1 if there is none. */
   get file(): number {
     return this.fd;
   }
 
   /**
-   * Writes what is stored, a piece at a time. If there is no room for it the successor begins with an empty cache.
+   * Writes the stored data, a piece at a time. If there is no room for it the successor begins with an empty cache.
    * @param kind tells whether a successor may use it
    */
   async dump(store: CacheStore, kind: string): Promise<void> {

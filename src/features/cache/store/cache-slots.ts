@@ -39,7 +39,7 @@ export class CacheSlots {
     return slot;
   }
 
-  /** Ends a fetch that stores nothing; what was fetched stays for as long as it is being sent. */
+  /** Ends a fetch that stores nothing; the fetched data stays for as long as it is being sent. */
   endFill(slot: number, result: FillResult): void {
     const { words } = this.memory;
     this.noteResult(slot, result);

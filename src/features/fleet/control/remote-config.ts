@@ -284,7 +284,7 @@ export class RemoteConfig {
     return { ok: true, result: result.result, notes };
   }
 
-  /** What was kept, verified again: a key may be asked for that it was not asked for before. */
+  /** The kept data, verified again: a key may be asked for that it was not asked for before. */
   private keptConfiguration(faults: string[]): Held | null {
     let kept: KeptConfiguration | null;
     try {

@@ -24,7 +24,7 @@ export interface KeptConfiguration extends RemoteConfiguration {
 
 type Part = keyof RemoteConfiguration["texts"];
 
-/** The file that says what is kept. */
+/** The file that says the kept data. */
 interface Index {
   readonly version: string;
   readonly taken_at: string;
@@ -75,7 +75,7 @@ export class KeptPair {
     return { ...found, takenAtMs: Date.parse(taken_at), signed: { config: signed.config, routes: signed.routes } };
   }
 
-  /** Keeps a configuration in place of what was kept. @throws where the folder cannot be written */
+  /** Keeps a configuration in place of the kept data. @throws where the folder cannot be written */
   save({ texts, version }: RemoteConfiguration, signed: SignedTimes, nowMs: number): void {
     makeFolder(this.folder, 0o700);
     const files: Partial<Record<Part, string>> = {};

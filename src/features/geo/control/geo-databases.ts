@@ -23,7 +23,7 @@ interface Database {
 
 /** What the databases need of the control thread. */
 interface GeoPorts {
-  /** Sends what has changed to every worker. */
+  /** Sends the changes to every worker. */
   broadcast(message: GeoMessage): void;
   readonly event: EventWriter<typeof GEO_EVENTS>;
 }

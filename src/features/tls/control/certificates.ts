@@ -21,7 +21,7 @@ const WORKLOAD_START_MS = 2000;
 
 /** What the certificates need of the control thread. */
 interface CertificatePorts {
-  /** Sends what has changed to every worker. */
+  /** Sends the changes to every worker. */
   readonly broadcast: (message: CertificatesMessage) => void;
   readonly event: EventWriter<typeof TLS_EVENTS>;
   /** The state folder, which keeps the local authority. */

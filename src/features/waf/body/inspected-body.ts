@@ -52,7 +52,7 @@ abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
   abstract onCounted(): void;
   /** @param key the setting that is to blame; "" for a score, which has a detail of its own */
   protected abstract refuse(ex: Exchange, fault: Fault, key: string): void;
-  /** Hands on one piece of what is scored, or ends. */
+  /** Hands on one piece of the scored data, or ends. */
   protected abstract deliverPiece(ex: Exchange): void;
 
   onEvicted(key: string): void {
@@ -70,7 +70,7 @@ abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
     return null;
   }
 
-  /** Hands on what is scored, as far as the taker takes it. */
+  /** Hands on the scored data, as far as the taker takes it. */
   protected deliver(): void {
     if (this.isDelivering) return;
     this.isDelivering = true;
@@ -90,7 +90,7 @@ abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
  *                                                     └─refused─▶ (gone)
  *
  * Most bodies come in one piece, which is examined and handed on where it is. Where the limit is reached before
- * the end, the client is stopped until the taker of the body has taken what was held.
+ * the end, the client is stopped until the taker of the body has taken the held data.
  */
 export class InspectedBody extends ScoredBody implements BodySink, LateOwner {
   /** The held bytes: `bytes[from, to)`, borrowed until a second piece comes. */
@@ -142,7 +142,7 @@ export class InspectedBody extends ScoredBody implements BodySink, LateOwner {
     if (this.ex !== null && this.own === null) this.moveToOwn(this.ex, this.to - this.from);
   }
 
-  /** Puts a piece after what is held; what is beyond the limit stays where it is. @returns false if it was refused */
+  /** Puts a piece after the held data; what is beyond the limit stays where it is. @returns false if it was refused */
   private append(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.to - this.from;
     const end = Math.min(to, from + this.maxBytes - length);
@@ -312,7 +312,7 @@ export class InspectedMessages extends ScoredBody implements BodySink {
     this.hold?.release();
   }
 
-  /** What is held is counted from its first byte on. */
+  /** The held data is counted from its first byte on. */
   onCounted(): void {}
 
   /** @returns false if it was refused */
@@ -375,7 +375,7 @@ export class InspectedMessages extends ScoredBody implements BodySink {
     }
   }
 
-  /** Hands on what is scored; the taker may keep it, so that the rest moves. */
+  /** Hands on the scored data; the taker may keep it, so that the rest moves. */
   private handOn(ex: Exchange): void {
     const { bytes, scored } = this;
     const rest = this.length - scored;

@@ -156,7 +156,7 @@ class FileNames implements Detector {
     return isText && isIncludeParameter(value);
   }
 
-  /** /etc/passwd, /proc/self/environ, c:\windows\win.ini: a folder of the system and what is in it. */
+  /** /etc/passwd, /proc/self/environ, c:\windows\win.ini: a folder of the system and its content. */
   private judgeAbsolute(value: ValueReading, from: number): void {
     const { bytes } = this;
     const root = this.nextSegment(from);

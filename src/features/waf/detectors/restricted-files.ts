@@ -70,7 +70,7 @@ function dotBefore(bytes: Uint8Array, from: number, to: number): number {
 export const PAGE_FOLDERS =
   "wiki doc docs documentation manual help blog blob tree questions tags tag topic topics article articles search";
 const PAGES = 1;
-/** A folder: what is in it is no one's business. */
+/** A folder: its content is no one's business. */
 const FOLDER = 2;
 const FILE = 3;
 const NAMES: WordSet = new WordSet([

@@ -27,7 +27,7 @@ export function isProgramText(bytes: Uint8Array, from: number, to: number): bool
         if (next > Byte.Space && !endsReference(bytes, at)) return true;
         break;
       case Byte.Less:
-        // The end of the script, right after what is in it.
+        // The end of the script, right after its content.
         if (next === Byte.Slash && before > Byte.Space) return true;
         break;
       case Byte.Slash:

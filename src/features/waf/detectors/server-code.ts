@@ -330,7 +330,7 @@ class ServerCode implements Detector {
     return this.bytes[to] === Byte.OpenParen && CODE_WORDS.valueOf(this.bytes, from, to) === CodeWord.PhpFile;
   }
 
-  /** $_GET[…] and the like: what the client sent. */
+  /** $_GET[…] and the like: the client's own data. */
   private isSuperglobal(inside: number): boolean {
     const { bytes } = this;
     const limit = Math.min(this.length, inside + MAX_ARGUMENTS);

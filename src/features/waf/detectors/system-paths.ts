@@ -173,7 +173,7 @@ function nameEnd(bytes: Uint8Array, from: number, length: number): number {
 const enum Folder {
   /** A folder that no site has. */
   Anywhere = 1,
-  /** One at the root of a system, by what is in it: sites have pages of these names, too. */
+  /** One at the root of a system, by its content: sites have pages of these names, too. */
   Unix,
   /** One that counts on a drive. */
   Drive,

@@ -83,7 +83,7 @@ export function findGroups(
  * character, and whose first bytes are text. Of other text, every few bytes are examined, as such a run is long; what is no text, such
  * as a token or a hash, is given up after a few characters. A run that is a text from many of its places is not unpacked from each:
  * past MAX_UNPACKINGS of its length, all groups are called, and each value is unpacked once.
- * @param steps counts what is unpacked
+ * @param steps counts the unpacked data
  */
 export function findPackedGroups(
   automaton: KeywordAutomaton,

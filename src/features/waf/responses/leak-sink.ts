@@ -83,7 +83,7 @@ export class LeakSink extends PassingSink implements ResponseSource, TimerOwner 
     this.origin = policy.services.idle.source;
   }
 
-  /** What is held is a copy. */
+  /** The held data is a copy. */
   override get returnsBytes(): boolean {
     return this.stage === Stage.Holding || this.stage === Stage.Over || super.returnsBytes;
   }
@@ -205,7 +205,7 @@ export class LeakSink extends PassingSink implements ResponseSource, TimerOwner 
     return null;
   }
 
-  /** Looks at what was kept, and at a piece after it. */
+  /** Looks at the kept data, and at a piece after it. */
   private find(bytes: Uint8Array, from: number, to: number): Leak | null {
     const { stage, scan, kept, keptBytes, codings } = this;
     if (stage === Stage.Passing || scan === null) return null;
