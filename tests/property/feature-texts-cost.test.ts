@@ -19,7 +19,7 @@ import { costFault, type Reader, shapes } from "../harness/reader-cost.ts";
 // docs/security.md: texts of language models, pages with directives, key sets, tags of catalogs and fields for applications cost time in
 // proportion to their length; beside text-cost.test.ts, reader-cost.test.ts and rendering-cost.test.ts.
 
-const RUNS = Number(process.env.READER_COST_RUNS ?? samples(400, 3));
+const RUNS = Number(process.env.READER_COST_RUNS ?? samples(400, 2));
 const FIELD_CHARS = 65_536;
 const BODY_CHARS = 1_048_576;
 const bytesOf = (text: string): Buffer => Buffer.from(text, "latin1");
