@@ -165,8 +165,8 @@ function storedText({ stored, needs, default_ttl_ms: ttl, result }: CacheSummary
 }
 
 /** What the rules for the key make of the request. */
-function keyedLines({ query, dropped, headers, cookies }: KeyedSummary): string[] {
-  const lines: string[] = [];
+function keyedLines({ place, query, dropped, headers, cookies }: KeyedSummary): string[] {
+  const lines: string[] = [...place];
   if (query !== "" || dropped.length > 0) {
     const gone = dropped.length === 0 ? "" : `; dropped: ${dropped.join(", ")}`;
     lines.push(`query that counts: ${query === "" ? "none" : query}${gone}`);

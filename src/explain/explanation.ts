@@ -104,6 +104,8 @@ export interface CacheSummary {
 }
 
 export interface KeyedSummary {
+  /** Target and path that go by more of the request than its host and target. */
+  readonly place: readonly string[];
   /** Parameters of the query that count, as they go to the origin, and names of those that go nowhere. */
   readonly query: string;
   readonly dropped: readonly string[];
@@ -317,7 +319,10 @@ function cacheSummary(
     stored: sent === null ? null : ex.cacheNote === CacheNote.Stored,
     needs: policy === null ? [] : needsOf(sharingNeeded(ex, policy)),
     default_ttl_ms: settings.cache.defaultTtlMs,
-    keyed: policy === null || policy.key === null ? null : keyedSummary(request, asked, settings, encodings),
+    keyed:
+      policy === null || policy.key === null
+        ? null
+        : { place: policy.key.placeOf(ex), ...keyedSummary(request, asked, settings, encodings) },
     disk: disk === null ? null : { path: disk.path, max_bytes: disk.maxBytes },
   };
 }
@@ -328,7 +333,7 @@ function keyedSummary(
   asked: DryRequest,
   { cache: { key } }: RouteConfig,
   encodings: readonly string[],
-): KeyedSummary {
+): Omit<KeyedSummary, "place"> {
   const query = queryOf(request.target());
   const kept = new Set(query.split("&"));
   const [, target = ""] = asked.head.toString("latin1").split(" ", 2);

@@ -1,4 +1,3 @@
-import { latin1 } from "../core/bytes.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
@@ -38,7 +37,7 @@ export class WorkerCache {
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
   const { cache } = config.server;
   const demandsCertificates = demandOf(config.server).clientAuth === "require";
-  const passedFields = config.server.passIdentityHeaders.map((name) => latin1(name.toLowerCase()));
+  const passedFields = config.server.passIdentityHeaders.map((name) => name.toLowerCase());
   return settingsByIndex(config, routes).map((settings, index) => {
     const { kind } = routes[index]!;
     if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;

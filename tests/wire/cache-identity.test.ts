@@ -340,7 +340,15 @@ test("a trusted proxy that tells of a certificate or a user speaks for one clien
     expect(outcome(await cached.get("/told", tells("bob")))).toStartWith("MISS");
     expect(outcome(await cached.get("/told"))).toBe("MISS for");
     expect(outcome(await cached.get("/told"))).toBe("HIT for");
-    for (const line of ["X-Forwarded-User: alice", "x_forwarded_email: a@b", "X-HTTP-Method-Override: DELETE"]) {
+    for (const line of [
+      "X-Forwarded-User: alice",
+      "Remote_User: al",
+      "X-Auth-Request-Email: a@b",
+      "CF-Access-JWT-Assertion: x",
+      "X-SSL-Client-S-DN: cn",
+      "x_forwarded_email: a@b",
+      "X-HTTP-Method-Override: DELETE",
+    ]) {
       const path = `/told-${line.split(":")[0]}`;
       for (let i = 0; i < 2; i++) expect(outcome(await cached.get(path, [line]))).toBe("MISS for");
       expect([outcome(await cached.get(path)), outcome(await cached.get(path))]).toEqual(["MISS for", "HIT for"]);

@@ -1,7 +1,7 @@
-import { latin1 } from "../../core/bytes.ts";
+import { SPEAKING_FIELDS } from "../../core/identity-names.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
-import { isFolded } from "../../proto/h1/claimed-fields.ts";
+import { isClaim } from "../../proto/h1/claimed-fields.ts";
 import type { CachePolicy } from "./policy.ts";
 import { SlotFlag } from "./store/cache-memory.ts";
 
@@ -35,36 +35,31 @@ function isCertified({ client }: Exchange, policy: CachePolicy): boolean {
 }
 
 /**
- * Whether a trusted proxy tells of the client's certificate, of the user, or of another method than that of the key; or any client does, where
+ * Whether a trusted proxy tells of the client's certificate, of the user, or of another method than that of the key (SPEAKING_FIELDS); or any client does, where
  * such fields of its own go on.
  */
 function isSpokenFor({ request: { headers }, fromTrustedProxy }: Exchange, { passedFields }: CachePolicy): boolean {
   if (!fromTrustedProxy) return passedFields.length > 0 && holdsAny(headers, passedFields);
   if (headers.find(HeaderId.XForwardedClientCert) >= 0) return true;
-  return holdsAny(headers, SPEAKING) || holdsAny(headers, passedFields);
+  return holdsAny(headers, SPEAKING_FIELDS) || holdsAny(headers, passedFields);
 }
 
-function holdsAny(headers: HeaderBlock, names: readonly Uint8Array[]): boolean {
-  const { bytes, count, ids } = headers;
+/** @param names in lower case; one that ends in a star is all that begin so */
+function holdsAny(headers: HeaderBlock, names: readonly string[]): boolean {
+  const { count, ids } = headers;
   for (let i = 0; i < count; i++) {
-    if (ids[i] !== HeaderId.Other) continue;
-    const from = headers.nameFrom(i);
-    const to = headers.nameTo(i);
-    if (names.some((name) => isFolded(bytes, from, to, name))) return true;
+    // The names are few, and most fields claim nothing.
+    if (ids[i] !== HeaderId.Other || !isClaim(headers, i)) continue;
+    const folded = headers
+      .nameText(i)
+      .toLowerCase()
+      .replace(/[^a-z0-9]/g, "-");
+    if (names.some((name) => (name.endsWith("*") ? folded.startsWith(name.slice(0, -1)) : folded === name)))
+      return true;
   }
   return false;
 }
 
 const SHARED = SlotFlag.Public | SlotFlag.SharedMaxAge;
-const SPEAKING: readonly Uint8Array[] = [
-  "x-forwarded-user",
-  "x-forwarded-preferred-username",
-  "x-forwarded-email",
-  "x-forwarded-groups",
-  "x-forwarded-access-token",
-  "x-http-method",
-  "x-http-method-override",
-  "x-method-override",
-].map(latin1);
 const IDENTIFYING = new HeaderIdSet([HeaderId.Authorization, HeaderId.Cookie]);
 const GIVES_COOKIES = new HeaderIdSet([HeaderId.SetCookie, HeaderId.SetCookie2]);

@@ -79,10 +79,15 @@ export class KeyRules {
     return this.partsOf(ex).reduce((sum, text) => sum + text.length + PART_BYTES, 0);
   }
 
+  /** See SentPlace. */
+  placeOf(ex: Exchange): readonly string[] {
+    return this.place === null ? [] : this.place.partsOf(ex);
+  }
+
   /** One character a byte. */
   private partsOf(ex: Exchange): string[] {
     const { request } = ex;
-    const parts: string[] = this.place === null ? [] : [...this.place.partsOf(ex)];
+    const parts: string[] = [...this.placeOf(ex)];
     for (const field of this.fields) {
       const name = sliceText(field.name, 0, field.name.length);
       const own = this.edits.takesOff(name) ? [] : field.values(request);

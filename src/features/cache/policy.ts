@@ -15,7 +15,7 @@ export interface CachePolicy {
   /** Whether a stored response is sent only while the handler would give the same: files, which can change at any time. */
   readonly isConfirmed: boolean;
   /** Names of identity fields that every client may send, in lower case: what answers them is for their client. */
-  readonly passedFields: readonly Uint8Array[];
+  readonly passedFields: readonly string[];
   /** Whether requests may change between their look-up and the origin: see Asked. */
   readonly mayChange: boolean;
   /** What it says of its keys; null for nothing. */
