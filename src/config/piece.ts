@@ -6,7 +6,7 @@ import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { Form } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { UNREADABLE } from "./yaml-source.ts";
+import { UNREADABLE } from "./plain-yaml.ts";
 
 /** A schema that takes any parsed YAML value and gives a `T`. */
 export type Piece<T> = v.GenericSchema<unknown, T>;

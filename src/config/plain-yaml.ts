@@ -11,6 +11,9 @@ export interface YamlPlace {
   readonly col: number;
 }
 
+/** Placeholder for a value whose variable or anchor is missing: the fault is noted already, so every check lets it pass. */
+export const UNREADABLE: unique symbol = Symbol("unreadable");
+
 /** The key of `entries` for a list that is the whole text. */
 export const TOP = "";
 

@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, Scalar } from "yaml";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
-import { type PlainYaml, readPlainYaml, TOP, type YamlPlace } from "./plain-yaml.ts";
+import { type PlainYaml, readPlainYaml, TOP, UNREADABLE, type YamlPlace } from "./plain-yaml.ts";
 import { NO_SECRET_FILES, type SecretReader } from "./secret-file.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { looseYaml } from "./yaml-document.ts";
@@ -302,9 +302,6 @@ class YamlReader implements YamlSource {
     return { file: this.file, line: Math.max(1, line), col: Math.max(1, col) };
   }
 }
-
-/** Placeholder for a value whose variable or anchor is missing: the fault is noted already, so every check lets it pass. */
-export const UNREADABLE: unique symbol = Symbol("unreadable");
 
 /** Thrown within one walk only, and caught by `read`. */
 class TooMuch extends Error {

@@ -54,8 +54,8 @@ import {
 } from "../worker/listeners.ts";
 import type { FromWorker, LinesMessage, ToWorker } from "../worker/messages.ts";
 import { ConfigPacket, collectSource, packConfig } from "../worker/packed-config.ts";
+import { labelsOf } from "../worker/routing.ts";
 import { warnOfSidecar } from "../worker/sidecar.ts";
-import { labelsOf } from "../worker/worker-runtime.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { controlExposition } from "./control-metrics.ts";
 import type { EarlyThread } from "./early-thread.ts";

@@ -23,8 +23,8 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { withPorts } from "../worker/listeners.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { packConfig } from "../worker/packed-config.ts";
+import { routeLabels, upstreamLabels } from "../worker/routing.ts";
 import { Worker } from "../worker/worker.ts";
-import { routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { claimPort } from "./port-claim.ts";
 

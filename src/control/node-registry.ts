@@ -13,7 +13,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import { nameDetail } from "../upstream/failure-detail.ts";
-import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
+import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
 import { ExpectedBody } from "../upstream/probe-body.ts";
 import type { ProbeQuestion } from "../upstream/probe-dialog.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
@@ -348,7 +348,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     } catch {
       return false;
     }
-    if (!healthCheck.enabled) return (await probeConnection(origin, timeouts.connectMs, this.names)).error === "";
+    if (!healthCheck.enabled)
+      return (await httpProbe().probeConnection(origin, timeouts.connectMs, this.names)).error === "";
     return isExpected(healthCheck, await probeTarget(origin, healthCheck.path, healthCheck.timeoutMs, this.names));
   }
 
@@ -403,6 +404,11 @@ function originsOnlyIn(gone: readonly NodeInit[], { nodes, others }: NodeList): 
   return [...left];
 }
 
+/** The client of probes is loaded at the first of them. */
+function httpProbe(): typeof import("../upstream/http-probe.ts") {
+  return require("../upstream/http-probe.ts") as typeof import("../upstream/http-probe.ts");
+}
+
 /** The client for gRPC is loaded if a target is asked by it. */
 function grpcProbe(): typeof import("../upstream/grpc-probe.ts") {
   return require("../upstream/grpc-probe.ts") as typeof import("../upstream/grpc-probe.ts");
@@ -416,8 +422,8 @@ export async function probeTarget(
   names: NameResolver,
 ): Promise<ProbeOutcome> {
   if (origin.grpc !== undefined) return grpcProbe().probeGrpc(origin, origin.grpc, timeoutMs, names);
-  if (path !== "") return probeHttp(origin, path, timeoutMs, names);
-  const outcome = await probeConnection(origin, timeoutMs, names);
+  if (path !== "") return httpProbe().probeHttp(origin, path, timeoutMs, names);
+  const outcome = await httpProbe().probeConnection(origin, timeoutMs, names);
   return outcome.error === "" ? { ...outcome, statusCode: CONNECTED_STATUS } : outcome;
 }
 

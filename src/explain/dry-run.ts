@@ -64,11 +64,11 @@ import type { ServerConfig } from "../settings/sections.ts";
 import { modelPorts } from "../worker/client-policy.ts";
 import { NodeList } from "../worker/node-list.ts";
 import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
-import { publicRouter } from "../worker/routing.ts";
+import { publicRouter, routeLabels, upstreamLabels } from "../worker/routing.ts";
 import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
 import { describeListener } from "../worker/worker-listeners.ts";
-import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
+import { publicWay, redirectsOf } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedResponse, RecordingSink } from "./recording-sink.ts";
 

@@ -22,6 +22,7 @@ import { ConnectTunnel } from "../upstream/connect-tunnel.ts";
 import { passwordChecks } from "./client-policy.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginGuard, OriginPools } from "./origin-pools.ts";
+import { FORWARD_PROXY_LABEL } from "./routing.ts";
 import type { RuntimePorts } from "./runtime-inputs.ts";
 import { soleRoute } from "./sidecar.ts";
 
@@ -32,9 +33,6 @@ interface ForwardProxyPorts {
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;
 }
-
-/** The label of requests to forward proxies. */
-export const FORWARD_PROXY_LABEL = "forward-proxy";
 
 /**
  * The ways of listeners with `forward_proxy`, by the names of these: neither routes nor built-in endpoints are there.

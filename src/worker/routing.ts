@@ -13,8 +13,10 @@ import { RequestMatcher } from "../features/route/request-matcher.ts";
 import { prefixRoutePath } from "../features/route/route-paths.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
+import type { CounterLabels } from "../memory/counter-table.ts";
 import type { BodyRules } from "../message/body-rules.ts";
 import { type Exchange, type Handler, type Route, type RouteInit, Verdict } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
@@ -23,10 +25,13 @@ import { type RoutePolicies, routePolicies } from "../message/route-policies.ts"
 import { type Expression, LateExpression } from "../proto/expression/expression.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routedPath } from "../proto/target/routed-path.ts";
+import { withCanaries } from "../routes/canary-routes.ts";
 import { labelOf, pathOf } from "../routes/route-base.ts";
-import { hasTargets, type RouteConfig, redirectListOf, wafOf } from "../routes/route-config.ts";
+import { hasTargets, type RouteConfig, redirectListOf, upstreamRoutes, wafOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
+import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 
 /** What answers on the routes of a configuration. */
 export interface RouteHandlers {
@@ -154,7 +159,7 @@ interface AuthPath {
 }
 
 /** The paths that methods of `auth` have of their own, under the hosts of their routes: of two that are the same the first counts. */
-export function authPaths(config: RuntimeConfig): readonly AuthPath[] {
+function authPaths(config: RuntimeConfig): readonly AuthPath[] {
   const places = new Map<string, AuthPath>();
   const transcoded = transcodedRoutes(config).length > 0 ? [{ hosts: [], auth: config.server.auth }] : [];
   for (const { hosts, auth } of [...config.routes, ...transcoded]) {
@@ -221,13 +226,49 @@ export function transcodedRoutes({ transcoder }: RuntimeConfig): readonly Transc
 }
 
 /** The paths of the built-in endpoints, and the prefix of challenges: the labels of the gateway's own routes. */
-export const BUILT_IN_LABELS: readonly string[] = [...BUILT_IN_PLACES.map(({ path }) => path), CHALLENGE_PREFIX];
+const BUILT_IN_LABELS: readonly string[] = [...BUILT_IN_PLACES.map(({ path }) => path), CHALLENGE_PREFIX];
+
+/** The label of requests to forward proxies. */
+export const FORWARD_PROXY_LABEL = "forward-proxy";
+
+/** The labels that the counters know routes by. */
+export function routeLabels(config: RuntimeConfig): readonly string[] {
+  const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
+  return [
+    ...BUILT_IN_LABELS,
+    ...(servesRobots(config) ? [ROBOTS_PATH] : []),
+    ...config.routes.map(pathOf),
+    ...authPaths(config).map(({ path }) => path),
+    ...transcodedRoutes(config).map((route) => route.httpPath),
+    ...sidecar,
+    ...(config.server.listeners.some((one) => one.forwardProxy !== null) ? [FORWARD_PROXY_LABEL] : []),
+    ...sidecarRoutes(config).map(pathOf),
+  ];
+}
+
+/** The labels that the counters know upstreams by. */
+export function upstreamLabels(config: RuntimeConfig): readonly string[] {
+  const owners: readonly NodeOwner[] = [
+    ...withCanaries(upstreamRoutes(config.routes)),
+    ...sidecarRoutes(config),
+    ...config.streams,
+  ];
+  const targets = owners.flatMap((owner) => owner.targets);
+  return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
+}
+
+/** Numbers the labels of a configuration. */
+export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): CounterLabels {
+  const streams = config.streams.map(({ path }) => path);
+  const listeners = config.server.listeners.map(({ name }) => name);
+  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams, listeners);
+}
 
 /** Where crawlers ask what they may do. RFC 9309 §2.3 */
-export const ROBOTS_PATH = "/robots.txt";
+const ROBOTS_PATH = "/robots.txt";
 
 /** Whether the gateway serves robots.txt itself: where it is told to, and no route has just that path. docs/bots.md#robotstxt */
-export function servesRobots({ server: { bots }, routes }: RuntimeConfig): boolean {
+function servesRobots({ server: { bots }, routes }: RuntimeConfig): boolean {
   if (!bots.enabled || !bots.robots.enabled) return false;
   return !routes.some(
     ({ path, hosts, match, listeners }) =>

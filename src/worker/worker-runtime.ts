@@ -24,43 +24,34 @@ import type { Router } from "../features/route/router.ts";
 import { AccessLog, linePolicy } from "../features/telemetry/access-log.ts";
 import { hasOwnOutputs, outputsKey } from "../features/telemetry/access-outputs.ts";
 import type { AccessLogPorts } from "../features/telemetry/line-formats.ts";
-import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
 import { LeakGuards } from "../features/waf/waf-policy.ts";
-import type { CounterLabels } from "../memory/counter-table.ts";
 import type { Handler, Phase, Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { editingBodies } from "../routes/body-edits.ts";
-import { canaryOf, withCanaries } from "../routes/canary-routes.ts";
+import { canaryOf } from "../routes/canary-routes.ts";
 import { targetGate } from "../routes/concurrency-gates.ts";
-import { pathOf } from "../routes/route-base.ts";
-import { hasTargets, type RouteConfig, upstreamRoutes, wafOf } from "../routes/route-config.ts";
+import { hasTargets, type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
-import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy, modelPorts } from "./client-policy.ts";
-import { FORWARD_PROXY_LABEL, forwardProxies } from "./forward-proxies.ts";
+import { forwardProxies } from "./forward-proxies.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { knocksOf } from "./packed-config.ts";
 import { buildInternalPipeline, buildPipeline, hookPhase } from "./pipeline.ts";
 import {
-  authPaths,
-  BUILT_IN_LABELS,
   hasInternalWay,
   internalRouter,
   PolicyTables,
   publicRouter,
-  ROBOTS_PATH,
   type RouteHandlers,
-  servesRobots,
   settingsByIndex,
   transcodedRoutes,
 } from "./routing.ts";
@@ -291,39 +282,6 @@ function compressionPorts({ services, counters }: RuntimePorts): ConstructorPara
 function compressedRoutes(config: RuntimeConfig, routes: readonly Route[]): (RouteCompression | "transcoded" | null)[] {
   const firstTranscoded = routes.length - config.routes.length - transcodedRoutes(config).length;
   return settingsByIndex(config, routes).map((own, index) => own ?? (index >= firstTranscoded ? "transcoded" : null));
-}
-
-/** The labels that the counters know routes by. */
-export function routeLabels(config: RuntimeConfig): readonly string[] {
-  const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
-  return [
-    ...BUILT_IN_LABELS,
-    ...(servesRobots(config) ? [ROBOTS_PATH] : []),
-    ...config.routes.map(pathOf),
-    ...authPaths(config).map(({ path }) => path),
-    ...transcodedRoutes(config).map((route) => route.httpPath),
-    ...sidecar,
-    ...(config.server.listeners.some((one) => one.forwardProxy !== null) ? [FORWARD_PROXY_LABEL] : []),
-    ...sidecarRoutes(config).map(pathOf),
-  ];
-}
-
-/** The labels that the counters know upstreams by. */
-export function upstreamLabels(config: RuntimeConfig): readonly string[] {
-  const owners: readonly NodeOwner[] = [
-    ...withCanaries(upstreamRoutes(config.routes)),
-    ...sidecarRoutes(config),
-    ...config.streams,
-  ];
-  const targets = owners.flatMap((owner) => owner.targets);
-  return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
-}
-
-/** Numbers the labels of a configuration. */
-export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): CounterLabels {
-  const streams = config.streams.map(({ path }) => path);
-  const listeners = config.server.listeners.map(({ name }) => name);
-  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams, listeners);
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
