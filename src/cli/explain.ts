@@ -89,7 +89,7 @@ export function runExplain(
     io.err(`edge explain: ${request}\n`);
     return ExitCode.Usage;
   }
-  for (const note of notesOn(request, config)) io.err(`edge explain: ${note}\n`);
+  for (const note of [...notesOn(request, config), ...notesOnSources(config)]) io.err(`edge explain: ${note}\n`);
   const explanation = explainRequest(config, new DryRun(config), request);
   const passed = request.tls ? passedNames(config)?.get(hostOf(explanation.request.host)) : null;
   if (passed) {
@@ -120,6 +120,15 @@ function notesOn({ tls, http = 1 }: DryRequest, { server }: RuntimeConfig): stri
   if (!tls && server.listeners.every((one) => one.tls))
     return ["server.port is off: nothing listens for http, explained as if it did"];
   return [];
+}
+
+/** What a running gateway learns from elsewhere is not in the files. */
+function notesOnSources({ providers }: RuntimeConfig): string[] {
+  const { kubernetes, docker, consul, nomad, etcd } = providers;
+  const live = Object.entries({ docker, consul, nomad, etcd, kubernetes: kubernetes.enabled ? kubernetes : null });
+  const names = live.flatMap(([name, settings]) => (settings === null ? [] : [name]));
+  if (names.length === 0) return [];
+  return [`routes of ${names.join(" and ")} are not in the files: edge routes list shows those that serve`];
 }
 
 const STDOUT = 1;

@@ -4,6 +4,7 @@ import { ContainerEngine } from "../harness/container-engine.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, restartGateway, startGateway } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { json, request } from "../harness/raw-client.ts";
 
 // Restarts of the gateway and pauses of the engine.
@@ -206,6 +207,38 @@ test("an engine that goes away costs no route; changes of the meantime are caugh
   await becomes("two", "meantime.test");
   await becomes("404", "later.test");
 });
+
+longTest(
+  "an engine that is away for a minute costs no request under load, and changes of that minute are caught up",
+  async () => {
+    engine.start("steady", { labels: edge("steady", { host: "steady.test" }, one.port) });
+    engine.start("leaving", { labels: edge("leaving", { host: "leaving.test" }, one.port) });
+    await becomes("one", "steady.test");
+    await becomes("one", "leaving.test");
+    let [isOver, good] = [false, 0];
+    const lost: string[] = [];
+    const client = async (): Promise<void> => {
+      while (!isOver) {
+        const said = await text("steady.test").catch(String);
+        if (said === "one") good++;
+        else lost.push(said);
+      }
+    };
+    const clients = [client(), client()];
+    await engine.close();
+    engine.start("arriving", { labels: edge("arriving", { host: "arriving.test" }, two.port) });
+    engine.end("leaving");
+    await Bun.sleep(60_000);
+    expect(await text("leaving.test")).toBe("one");
+    await engine.open();
+    await becomes("two", "arriving.test");
+    await becomes("404", "leaving.test");
+    isOver = true;
+    await Promise.all(clients);
+    expect([lost, good > 1000]).toEqual([[], true]);
+  },
+  120_000,
+);
 
 test("an engine that says nonsense, or never ends a line, costs no route", async () => {
   const back = () => eventually(() => expect(engine.listeners).toBe(1));

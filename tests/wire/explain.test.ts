@@ -227,6 +227,18 @@ limits     body 4MiB (server.max_body_bytes)
 `);
 });
 
+test("it names the source of a route, and the sources whose routes it does not know", async () => {
+  const { stdout, stderr } = await runEdge(["explain", "/dir/x"], {
+    config: { providers: { directory: { path: "routes.d" }, docker: {}, kubernetes: {} } },
+    routes: ROUTES,
+    files: { "routes.d/team.yaml": "- {type: respond, prefix: /dir, body: dir}\n" },
+  });
+  expect(stdout).toMatch(/^route {6}\/dir {2}respond, directory \S*routes\.d\/team\.yaml:1$/m);
+  expect(stderr).toContain(
+    "routes of docker and kubernetes are not in the files: edge routes list shows those that serve",
+  );
+});
+
 test("by another version of HTTP it says what differs", async () => {
   const second = await edgeExplain("--http", "2", "GET http://shop.example.com/a/b");
   expect([second.code, second.stderr]).toEqual([0, ""]);
