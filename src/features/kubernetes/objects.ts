@@ -152,6 +152,8 @@ export interface TranslationSettings {
   isUsable(address: string): boolean;
   /** Whether it can listen at a port of it: no other program does, and nothing that config.yaml and routes.yaml open. */
   canListen(address: string, port: number): boolean;
+  /** Whether objects of a namespace are watched; absent: of each. */
+  isWatched?(namespace: string): boolean;
   /** So many addresses with ports may be opened for the objects of a cluster; absent: any number. */
   readonly maxListeners?: number;
   /** The path of a file with this text, which the owner alone can read. */

@@ -176,7 +176,7 @@ function sourceListener(
 
 /** What translations know beside the objects. */
 export function settingsFor(
-  { controller, ingressClass, ingressPorts, addresses, service }: KubernetesConfig,
+  { controller, ingressClass, ingressPorts, addresses, service, namespaces }: KubernetesConfig,
   store: ObjectStore,
   own: readonly OwnPlace[],
 ): Omit<TranslationSettings, "fileOf"> {
@@ -189,6 +189,7 @@ export function settingsFor(
     addresses: shared === null ? [] : addressesOf(shared),
     pool: addresses.flatMap(poolOf),
     isUsable: isOwnAddress,
+    isWatched: (place) => namespaces.length === 0 || namespaces.includes(place),
     canListen: (address, at) =>
       !own.some(
         ({ host, port }) => port === at && (host === address || isEveryAddress(host) || isEveryAddress(address)),

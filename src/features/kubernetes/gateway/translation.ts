@@ -76,8 +76,13 @@ export function translatedGateways(
     const there = byGateway.get(gateway) ?? [];
     return { own: there.filter((one) => one.owner === owner), all: isShared ? listeners : there };
   };
+  const left: RouteObject[] = [];
   const routes = ROUTE_KINDS.flatMap((kind) =>
-    store.list<RouteObject>(kind).flatMap((route) => attachedRoute(store, route, parentsOf) ?? []),
+    store.list<RouteObject>(kind).flatMap((route) => {
+      const attached = attachedRoute(store, route, parentsOf);
+      if (attached === null) left.push(route);
+      return attached ?? [];
+    }),
   );
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
   const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
@@ -90,6 +95,8 @@ export function translatedGateways(
       ...gateways.map((one) => gatewayStatus(one, sets)),
       ...sets.map((one) => setStatus(one, listeners, places)),
       ...translated.faults.map(({ of, reason, message }) => routeStatus(of, reason, message, settings.controller)),
+      // Without a class of its own, edge knows nothing about parents.
+      ...(classes.length === 0 ? [] : left.flatMap((route) => leftStatus(route, settings) ?? [])),
       ...policies.statuses(settings.controller),
     ],
     events: [],
@@ -158,6 +165,22 @@ function routeStatus(
     conditions: [accepted, resolved],
   }));
   return { object: refOf(route), status: { parents: [...others, ...own] } };
+}
+
+/** A route whose Gateways are gone has no word of edge on them any more; null if there is none. */
+function leftStatus(route: RouteObject, { controller, isWatched }: TranslationSettings): StatusPatch | null {
+  const { parents = [] } = (route.status ?? {}) as { readonly parents?: readonly StatusParent[] };
+  const home = route.metadata.namespace ?? "";
+  const kept = parents.filter(
+    ({ controllerName, parentRef }) =>
+      controllerName !== controller || isWatched?.(parentRef?.namespace ?? home) === false,
+  );
+  return kept.length === parents.length ? null : { object: refOf(route), status: { parents: kept } };
+}
+
+interface StatusParent {
+  readonly controllerName?: string;
+  readonly parentRef?: { readonly namespace?: string };
 }
 
 function isNamed({ metadata }: KubeObject, namespace: string, name: string): boolean {

@@ -175,7 +175,9 @@ class IngressWork {
     const serving = keptCertificateOf(this.store, namespace, name);
     if (certificateOf(this.store, namespace, name) === null) {
       const end = serving === null ? "" : ": the one of before serves";
-      this.note(one, "CertificateInvalid", `the Secret ${namespace}/${name} is no certificate with its key${end}`);
+      const isThere = this.store.get("Secret", namespace, name) !== null;
+      const what = isThere ? "is no certificate with its key" : "is not there, as while cert-manager waits for it";
+      this.note(one, "CertificateInvalid", `the Secret ${namespace}/${name} ${what}${end}`);
     }
     return serving === null ? null : { kind: "Secret", namespace, name };
   }

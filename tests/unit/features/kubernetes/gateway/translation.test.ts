@@ -96,6 +96,26 @@ test("a mirror without a server, and a filter of a backend that is not served, a
   expect(routes.map(({ type, mirrors }) => [type, mirrors])).toEqual([["upstream", undefined]]);
 });
 
+test("a route whose Gateway is gone keeps no word of edge in its status, and that of others", () => {
+  const parent = (controllerName: string, namespace = "default") => ({
+    controllerName,
+    parentRef: { name: "gone", namespace },
+    conditions: [],
+  });
+  const [ours, far, others] = [
+    parent("edge.dev/gateway"),
+    parent("edge.dev/gateway", "far"),
+    parent("other.dev/gateway"),
+  ];
+  const left = { ...route("left", "gone", [to("app")]), status: { parents: [ours, far, others] } };
+  const alone = { ...route("alone", "gone", [to("app")]), status: { parents: [others] } };
+  const { statuses } = translated([left, alone], { isWatched: (namespace) => namespace !== "far" });
+  const shown = statuses
+    .filter(({ object }) => object.kind === "HTTPRoute")
+    .map(({ object, status }) => [object.name, status]);
+  expect(shown).toEqual([["left", { parents: [far, others] }]]);
+});
+
 test("a Service with an ExternalName, and link-local endpoints, get nothing", () => {
   const outside = objectOf({
     ...{ kind: "Service", name: "out" },
