@@ -1,5 +1,5 @@
 import { backendOf } from "../backends.ts";
-import { challengeHosts, type TakesChallenges } from "../challenge-hosts.ts";
+import { challengeHosts, type TakesChallenges } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { BackendTls, BackendTlsPolicies } from "./backend-tls.ts";
 import { isGranted } from "./grants.ts";

@@ -1,6 +1,14 @@
 import { authoritiesIn, certificateOf, keptCertificateOf } from "../backends.ts";
+import { robbedRoute } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
-import type { CertificateUse, ConfigMap, KubeObject, ObjectCondition, TranslationSettings } from "../objects.ts";
+import {
+  type CertificateUse,
+  type ConfigMap,
+  type KubeObject,
+  nameOf,
+  type ObjectCondition,
+  type TranslationSettings,
+} from "../objects.ts";
 import type { BackendPair } from "./backend-certificate.ts";
 import { isAllowedFrom, isGranted } from "./grants.ts";
 import { hostWeight } from "./hosts.ts";
@@ -56,6 +64,8 @@ interface ListenerSurroundings {
   readonly bound: readonly string[];
   /** Those of older Gateways at the same address. */
   readonly earlier: readonly JudgedListener[];
+  /** The routes that hosts belong to; none if each Gateway has an address of its own. */
+  readonly owners: ReadonlyMap<string, KubeObject>;
   /** Addresses and ports of all Gateways so far; this one's are added. */
   readonly ports: Set<string>;
   /** What the Gateway shows to servers. */
@@ -67,7 +77,7 @@ export function judgedListeners(
   store: ObjectStore,
   gateway: GatewayObject,
   sets: readonly ListenerSetObject[],
-  { bound, earlier, ports, backendPair }: ListenerSurroundings,
+  { bound, earlier, owners: routes, ports, backendPair }: ListenerSurroundings,
   settings: TranslationSettings,
 ): readonly JudgedListener[] {
   const owners: readonly (GatewayObject | ListenerSetObject)[] = [gateway, ...sets];
@@ -75,6 +85,14 @@ export function judgedListeners(
     (owner.spec?.listeners ?? []).map((shape) => ({ ...judged(store, gateway, owner, shape, settings), backendPair })),
   );
   findConflicts([...earlier, ...all], earlier.length);
+  for (const one of all) {
+    const route = one.conflict.reason === "" ? robbedRoute(one.host, gateway, routes) : null;
+    if (route !== null)
+      one.conflict = {
+        reason: "HostnameConflict",
+        message: `${one.host} belongs to the older ${route.kind} ${nameOf(route)}`,
+      };
+  }
   const { maxListeners = Number.POSITIVE_INFINITY } = settings;
   for (const one of all) {
     const { port, protocol } = one.shape;

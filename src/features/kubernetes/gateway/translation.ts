@@ -1,8 +1,10 @@
+import { routeOwners } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
 import {
   type CertificateUse,
   type KubeObject,
   type ListenerInput,
+  nameOf,
   type ObjectCondition,
   type ObjectRoutes,
   refOf,
@@ -54,20 +56,19 @@ export function translatedGateways(
   const isShared = settings.pool.length === 0;
   const ports = new Set<string>();
   const earlier: JudgedListener[] = [];
+  const owners = isShared ? routeOwners(store, settings.controller) : new Map<string, KubeObject>();
   const gateways = all.map((gateway): JudgedGateway => {
     const place = places.get(gateway)!;
     const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
     const { pair, conditions } = backendCertificate(store, gateway, (pem) => settings.fileOf(pem));
-    const around = { bound: place.bound, earlier: isShared ? earlier : [], ports, backendPair: pair };
+    const around = { bound: place.bound, earlier: isShared ? earlier : [], owners, ports, backendPair: pair };
     const judged = judgedListeners(store, gateway, own, around, settings);
     earlier.push(...judged);
     return { gateway, place, listeners: judged, references: conditions };
   });
   const listeners = gateways.flatMap((one) => one.listeners);
   const byGateway = Map.groupBy(listeners, ({ gateway }) => gateway);
-  const byName = new Map(
-    gateways.map((one) => [`${one.gateway.metadata.namespace}/${one.gateway.metadata.name}`, one]),
-  );
+  const byName = new Map(gateways.map((one) => [nameOf(one.gateway), one]));
   const parentsOf = (kind: string, namespace: string, name: string) => {
     const set = kind === "ListenerSet" ? sets.find((one) => isNamed(one.set, namespace, name)) : undefined;
     const owner = set === undefined ? byName.get(`${namespace}/${name}`)?.gateway : set.set;
@@ -76,14 +77,7 @@ export function translatedGateways(
     const there = byGateway.get(gateway) ?? [];
     return { own: there.filter((one) => one.owner === owner), all: isShared ? listeners : there };
   };
-  const left: RouteObject[] = [];
-  const routes = ROUTE_KINDS.flatMap((kind) =>
-    store.list<RouteObject>(kind).flatMap((route) => {
-      const attached = attachedRoute(store, route, parentsOf);
-      if (attached === null) left.push(route);
-      return attached ?? [];
-    }),
-  );
+  const { routes, left } = attachedRoutes(store, parentsOf);
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
   const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
   const whole = wholePlaces(translated.groups);
@@ -101,6 +95,19 @@ export function translatedGateways(
     ],
     events: [],
   };
+}
+
+/** The routes that have a Gateway of ours, and those that have none. */
+function attachedRoutes(store: ObjectStore, parentsOf: Parameters<typeof attachedRoute>[2]) {
+  const left: RouteObject[] = [];
+  const routes = ROUTE_KINDS.flatMap((kind) =>
+    store.list<RouteObject>(kind).flatMap((route) => {
+      const attached = attachedRoute(store, route, parentsOf);
+      if (attached === null) left.push(route);
+      return attached ?? [];
+    }),
+  );
+  return { routes, left };
 }
 
 interface ClassObject extends KubeObject {

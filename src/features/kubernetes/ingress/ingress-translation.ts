@@ -1,11 +1,12 @@
 import { hostAndPort } from "../../../core/ip-address.ts";
 import { CHALLENGE_PREFIX } from "../../../proto/h1/request-rules.ts";
 import { backendOf, certificateOf, keptCertificateOf } from "../backends.ts";
-import { challengeHosts, type TakesChallenges } from "../challenge-hosts.ts";
 import { listenerName } from "../gateway/addresses.ts";
+import { challengeHosts, isOlder, routeOwners, type TakesChallenges } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
 import {
   type CertificateUse,
+  type KubeObject,
   type ListenerInput,
   nameOf,
   type ObjectEvent,
@@ -75,6 +76,8 @@ class IngressWork {
   private readonly taken: Map<string, TakenPath> = new Map();
   private readonly address: string;
   private readonly takesChallenges: TakesChallenges;
+  /** The routes of Gateways that hosts belong to. */
+  private readonly routes: ReadonlyMap<string, KubeObject>;
   private owners: Map<string, string> | null = null;
   /** Where an alias leads. */
   private aliases: Map<string, { readonly ingress: IngressObject; readonly host: string }> | null = null;
@@ -89,6 +92,8 @@ class IngressWork {
     this.settings = settings;
     this.policies = policies;
     this.takesChallenges = challengeHosts(store);
+    // With addresses, Ingresses have one of their own.
+    this.routes = settings.pool.length > 0 ? new Map() : routeOwners(store, settings.controller);
     this.all = ours.map((ingress) => ({ ingress, terms: ingressTerms(ingress, store), routes: [] }));
     this.address = settings.pool.findLast((one) => settings.isUsable(one)) ?? "0.0.0.0";
     this.certificates = this.readCertificates();
@@ -153,7 +158,7 @@ class IngressWork {
           "CertificateIgnored",
           `${name} belongs to the namespace ${owner}: its certificate comes from there`,
         );
-      else return true;
+      else return this.foreignRoute(one, name) === null;
       return false;
     });
   }
@@ -223,6 +228,11 @@ class IngressWork {
   private routesOf(one: ReadIngress): void {
     const { terms, ingress } = one;
     for (const path of pathsOf(ingress, terms.isRegex)) {
+      const route = this.foreignRoute(one, path.host);
+      if (route !== null) {
+        this.note(one, "PathConflict", `${path.host} belongs to the older ${route.kind} ${nameOf(route)}`);
+        continue;
+      }
       const key = claimOf(path);
       const owner = this.taken.get(key);
       if (owner !== undefined) {
@@ -240,6 +250,13 @@ class IngressWork {
       this.taken.set(key, { by: one, main: "targets" in main ? main : null, canary: null });
       one.routes.push(...this.placed(main, path.host, one));
     }
+  }
+
+  /** An older route of another namespace that a host belongs to: listeners of Gateways say which namespaces may have it, and no Gateway allows an Ingress. */
+  private foreignRoute({ ingress }: ReadIngress, host: string): KubeObject | null {
+    const route = this.routes.get(host);
+    if (route === undefined || route.metadata.namespace === ingress.metadata.namespace) return null;
+    return isOlder(route, ingress) ? route : null;
   }
 
   /** A route with the listeners that serve it; before it, for cleartext, the redirect to HTTPS. */
@@ -310,7 +327,7 @@ class IngressWork {
 
   private hasHost(host: string): boolean {
     this.ownerOf(host);
-    return this.owners!.has(host);
+    return this.owners!.has(host) || this.routes.has(host);
   }
 
   /** The servers behind a Service. Notes why there are none. */

@@ -52,6 +52,21 @@ test("Gateways at one address: the older listener of a host serves, and the youn
   expect(reasons(apart, "new", "Conflicted")).toEqual(["NoConflicts", "NoConflicts", "ProtocolConflict"]);
 });
 
+test("at one address, no younger Gateway of another namespace takes the host of a route by a more specific listener", () => {
+  const thief = (namespace: string, ...hostnames: readonly string[]) => ({
+    ...gateway("thief", 9, ...hostnames.map((hostname, i) => ({ ...HTTP, name: `l${i}`, hostname }))),
+    metadata: { ...gateway("thief", 9).metadata, namespace },
+  });
+  const own = [gateway("old", 1, HTTP), ...serviceOf("app", "10.0.0.1")];
+  const app = route("app", "old", [to("app")], { hostnames: ["www.a.example"] });
+  const hosts = ["www.a.example", "*.a.example", "b.example"];
+  const judged = (namespace: string, settings = {}) =>
+    reasons(translated([...own, app, thief(namespace, ...hosts)], settings), "thief", "Conflicted");
+  expect(judged("evil")).toEqual(["HostnameConflict", "HostnameConflict", "NoConflicts"]);
+  expect(judged("default")).toEqual(["NoConflicts", "NoConflicts", "NoConflicts"]);
+  expect(judged("evil", { pool: ["10.1.0.1", "10.1.0.2"] })).toEqual(["NoConflicts", "NoConflicts", "NoConflicts"]);
+});
+
 test("more listeners than may be: those of older Gateways serve", () => {
   const many = (name: string, born: number) =>
     gateway(name, born, ...[1, 2, 3].map((port) => ({ name: `p${port}`, port: 100 * born + port, protocol: "HTTP" })));

@@ -195,6 +195,27 @@ describe("an Ingress", () => {
     expect(said(result)).toEqual(["young PathConflict a.example / belongs to the older Ingress default/old"]);
   });
 
+  test("at one address with Gateways, a host of an older route of another namespace is none of an Ingress: no path, alias or certificate", () => {
+    const shared = [
+      objectOf({ kind: "GatewayClass", name: "edge", spec: { controllerName: "edge.dev/gateway" } }),
+      objectOf({ kind: "Gateway", namespace: "web", name: "public", spec: { gatewayClassName: "edge" } }),
+      objectOf({
+        ...{ kind: "HTTPRoute", namespace: "shop", name: "app", born: 1 },
+        spec: { parentRefs: [{ name: "public", namespace: "web" }], hostnames: ["a.example"] },
+      }),
+    ];
+    const objects = [
+      ingress("thief", "a.example", [{}], { ...TLS, born: 2 }),
+      ingress("alias", "b.example", [{}], { born: 2, annotations: { "server-alias": "a.example" } }),
+    ];
+    const hosts = (result: Translation) => routesOf(result).map((route) => route.hosts);
+    const result = translated(...shared, ...objects);
+    expect(hosts(result)).toEqual([["b.example"]]);
+    expect(said(result)).toContain("thief PathConflict a.example belongs to the older HTTPRoute shop/app");
+    expect(result.listeners).toHaveLength(1);
+    expect(hosts(translated(...objects))).toContainEqual(["a.example"]);
+  });
+
   test("without a server answers 503, and says why", () => {
     const resource = { resource: { apiGroup: "k8s.example", kind: "Bucket", name: "b" } };
     const result = translated(

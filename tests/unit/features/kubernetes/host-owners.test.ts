@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { challengeHosts } from "../../../../src/features/kubernetes/challenge-hosts.ts";
+import { challengeHosts, routeOwners } from "../../../../src/features/kubernetes/host-owners.ts";
 import { objectOf, storeOf } from "../../../harness/cluster-objects.ts";
 
 const route = (namespace: string, born: number, ...hostnames: readonly string[]) =>
@@ -24,4 +24,30 @@ test("challenges of a host belong to the namespace of the oldest object that nam
   ]);
   store.remove("Ingress", "team", "i2");
   expect(challengeHosts(store)("late", ["a.example"])).toBe(true);
+});
+
+test("hosts of routes with a Gateway of ours belong to the oldest of them", () => {
+  const gateway = (name: string, gatewayClassName: string) =>
+    objectOf({ kind: "Gateway", namespace: "web", name, born: 1, spec: { gatewayClassName } });
+  const attached = (namespace: string, born: number, parentRef: object) =>
+    objectOf({
+      ...{ kind: "HTTPRoute", namespace, name: `r${born}`, born },
+      spec: { hostnames: ["A.example"], parentRefs: [parentRef] },
+    });
+  const store = storeOf(
+    objectOf({ kind: "GatewayClass", name: "edge", spec: { controllerName: "edge.dev/gateway" } }),
+    gateway("ours", "edge"),
+    gateway("theirs", "other"),
+    objectOf({
+      kind: "ListenerSet",
+      namespace: "sets",
+      name: "set",
+      spec: { parentRef: { name: "ours", namespace: "web" } },
+    }),
+    attached("first", 2, { name: "theirs", namespace: "web" }),
+    attached("late", 4, { name: "ours", namespace: "web" }),
+    attached("set", 3, { kind: "ListenerSet", name: "set", namespace: "sets" }),
+  );
+  const owners = routeOwners(store, "edge.dev/gateway");
+  expect([...owners].map(([host, { metadata }]) => [host, metadata.namespace])).toEqual([["a.example", "set"]]);
 });

@@ -1,0 +1,98 @@
+import type { ParentReference } from "./gateway/shapes.ts";
+import type { IngressObject } from "./ingress/ingress-shapes.ts";
+import type { ObjectStore } from "./object-store.ts";
+import type { KubeObject } from "./objects.ts";
+
+/** The kinds whose objects name hosts. */
+const KINDS = ["HTTPRoute", "GRPCRoute", "Ingress"];
+
+/** Whether routes of a namespace may answer challenges of certificate authorities for all of these hosts. */
+export type TakesChallenges = (namespace: string, hosts: readonly string[]) => boolean;
+
+/**
+ * Who answers a host's challenges can have a certificate for it: the namespace of the oldest object that names the host does.
+ * Routes for every host or for a wildcard get none, since another namespace may have a part of it.
+ */
+export function challengeHosts(store: ObjectStore): TakesChallenges {
+  const stamp = KINDS.map((kind) => store.versionOf(kind)).join(" ");
+  const known = memory.get(store);
+  const owners = known?.stamp === stamp ? known.owners : ownersIn(store);
+  if (known?.stamp !== stamp) memory.set(store, { stamp, owners });
+  return (namespace, hosts) =>
+    hosts.length > 0 &&
+    hosts.every((host) => host !== "" && !host.startsWith("*") && (owners.get(host) ?? namespace) === namespace);
+}
+
+const memory: WeakMap<ObjectStore, { readonly stamp: string; readonly owners: ReadonlyMap<string, string> }> =
+  new WeakMap();
+
+function ownersIn(store: ObjectStore): ReadonlyMap<string, string> {
+  const oldest = new Map<string, { readonly namespace: string; readonly since: string }>();
+  for (const object of KINDS.flatMap((kind) => store.list(kind)))
+    for (const host of hostsOf(object)) {
+      const { namespace = "", creationTimestamp: since = "" } = object.metadata;
+      const known = oldest.get(host);
+      if (known === undefined || since < known.since) oldest.set(host, { namespace, since });
+    }
+  return new Map([...oldest].map(([host, { namespace }]) => [host, namespace]));
+}
+
+function hostsOf({ spec }: KubeObject): readonly string[] {
+  const { hostnames = [] } = (spec ?? {}) as { readonly hostnames?: readonly string[] };
+  const { rules = [] } = (spec ?? {}) as NonNullable<IngressObject["spec"]>;
+  return [...hostnames, ...rules.map((rule) => (rule as { readonly host?: string }).host ?? "")].map((host) =>
+    host.toLowerCase(),
+  );
+}
+
+/** Of each host, the oldest HTTPRoute or GRPCRoute that names it and has a Gateway of this controller. */
+export function routeOwners(store: ObjectStore, controller: string): ReadonlyMap<string, KubeObject> {
+  const classes = store.list("GatewayClass").filter(({ spec }) => spec?.controllerName === controller);
+  const names = new Set(classes.map(({ metadata }) => metadata.name));
+  const isOurs = ({ spec, metadata }: KubeObject): boolean =>
+    ((spec?.parentRefs ?? []) as readonly ParentReference[]).some((ref) => {
+      const namespace = ref.namespace ?? metadata.namespace ?? "";
+      const set = ref.kind === "ListenerSet" ? store.get("ListenerSet", namespace, ref.name) : null;
+      const parent = (set?.spec?.parentRef ?? ref) as ParentReference;
+      const home = parent.namespace ?? (set === null ? namespace : (set.metadata.namespace ?? ""));
+      return names.has(String(store.get("Gateway", home, parent.name)?.spec?.gatewayClassName ?? ""));
+    });
+  const owners = new Map<string, KubeObject>();
+  for (const route of ["HTTPRoute", "GRPCRoute"].flatMap((kind) => store.list(kind)).filter(isOurs))
+    for (const host of hostsOf(route)) {
+      const known = owners.get(host);
+      if (known === undefined || isOlder(route, known)) owners.set(host, route);
+    }
+  return owners;
+}
+
+/**
+ * The older route whose host a listener of a Gateway would take, though the Gateway is neither in its namespace nor in that of one of its parents; null
+ * for none. Of listeners at one address the more specific host wins, in whatever namespace it is.
+ */
+export function robbedRoute(
+  host: string,
+  gateway: KubeObject,
+  owners: ReadonlyMap<string, KubeObject>,
+): KubeObject | null {
+  const exact = host === "" ? undefined : owners.get(host);
+  const routes = host.startsWith("*.")
+    ? [...owners].flatMap(([name, route]) => (name.endsWith(host.slice(1)) ? [route] : []))
+    : exact === undefined
+      ? []
+      : [exact];
+  return (
+    routes.find((route) => isOlder(route, gateway) && !homesOf(route).has(gateway.metadata.namespace ?? "")) ?? null
+  );
+}
+
+/** The namespaces of a route and of its parents. */
+function homesOf({ spec, metadata: { namespace = "" } }: KubeObject): ReadonlySet<string> {
+  const parents = (spec?.parentRefs ?? []) as readonly ParentReference[];
+  return new Set([namespace, ...parents.map((ref) => ref.namespace ?? namespace)]);
+}
+
+/** Whether an object is older than another one. */
+export function isOlder({ metadata: a }: KubeObject, { metadata: b }: KubeObject): boolean {
+  return (a.creationTimestamp ?? "") < (b.creationTimestamp ?? "");
+}
