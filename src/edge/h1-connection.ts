@@ -267,7 +267,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
     this.life.arm(isTimed ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
   }
 
-  /** The body cannot be completed: the taker is told, the client gets the refusal or, with a response begun, a cut. */
+  /** The body cannot be completed: the taker learns of it, the client gets the refusal or, with a response begun, a cut. */
   private failBody(fault: Fault): void {
     const request = this.current!;
     const ex = request.exchange;

@@ -186,7 +186,7 @@ export class H1Response implements ResponseSink {
     cancelExchange(ex, this.ctx.turn.nowMs);
   }
 
-  /** The exchange is over: the taps are told. */
+  /** The exchange is over: the taps learn of it. */
   finish(ex: Exchange): void {
     finishExchange(ex, this.ctx.turn.nowMs);
   }

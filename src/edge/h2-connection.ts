@@ -124,7 +124,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
     this.settle();
   }
 
-  /** The gateway is shutting down: the client is told, and what is on its way to us is still served. RFC 9113 §6.8. */
+  /** The gateway is shutting down: the client learns of it, and what is on its way to us is still served. RFC 9113 §6.8. */
   drain(): void {
     if (this.leave !== Leave.No || this.life.state !== LifeState.Open) return;
     this.leave = Leave.Leaving;
@@ -144,7 +144,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
     this.settle();
   }
 
-  /** Whether no further stream is taken. */
+  /** Whether no further stream is accepted. */
   get isGone(): boolean {
     return this.leave === Leave.Gone;
   }
@@ -159,7 +159,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
     this.life.startClosing(true);
   }
 
-  /** No further stream is taken; the connection closes when its open ones are over. */
+  /** No further stream is accepted; the connection closes when its open ones are over. */
   goAway(): void {
     if (this.leave === Leave.Gone || this.session.isOver) return;
     this.leave = Leave.Gone;

@@ -28,7 +28,7 @@ export interface H2ResponseStream extends HeadStream, TunnelStream {
     readonly ctx: ClientSocketPorts;
     readonly session: Session;
     readonly heads: H2HeadWriter;
-    /** No further stream is taken. */
+    /** No further stream is accepted. */
     goAway(): void;
   };
   /** Whether `100 Continue` has been asked for and not been sent. */

@@ -39,7 +39,7 @@ export interface H2StreamConnection extends OutWay {
     /** The stream is closed. */
     forget(stream: H2Stream): void;
   };
-  /** No further stream is taken. */
+  /** No further stream is accepted. */
   goAway(): void;
   /** After every event: sets the one timer, stops or goes on reading, and closes what is over. */
   settle(): void;
@@ -178,7 +178,7 @@ export class H2Stream implements H2ResponseStream, BodyFlow, TimerOwner, UnsentO
     if (this.uses === uses) this.awaitBody();
   }
 
-  /** The body cannot be completed: its taker is told, the client gets the refusal or, with a response begun, a reset. */
+  /** The body cannot be completed: its taker learns of it, the client gets the refusal or, with a response begun, a reset. */
   private failBody(fault: Fault): void {
     const { exchange: ex, uses } = this;
     if (this.isDiscarding) {

@@ -17,7 +17,7 @@ const H2_REMEMBERED_RESETS = 64;
 
 /** The connection of the streams. */
 export interface H2StreamsConnection extends H2StreamConnection {
-  /** Whether no further stream is taken. */
+  /** Whether no further stream is accepted. */
   readonly isGone: boolean;
   /** The session is over by the client's fault. */
   onSessionFault(code: ErrorCode): void;

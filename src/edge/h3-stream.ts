@@ -205,7 +205,7 @@ export class H3Stream implements H3ResponseStream, BodyFlow, TimerOwner, UnsentO
     this.release();
   }
 
-  /** The body cannot be completed: its taker is told, the client gets the refusal or, with a response begun, a reset. */
+  /** The body cannot be completed: its taker learns of it, the client gets the refusal or, with a response begun, a reset. */
   private failBody(fault: Fault): void {
     const { exchange: ex } = this;
     if (ex.state === ExchangeState.Finished) return;

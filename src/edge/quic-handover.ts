@@ -33,7 +33,7 @@ const enum Phase {
 
 /**
  * Makes ready to let the port go. The runtime cannot share it, a connection cannot move to another process, and one whose
- * handshake is interrupted cannot be told, so that its client would wait for ten seconds. So connections are taken and served
+ * handshake is interrupted cannot be told, so that its client would wait for ten seconds. So connections are accepted and served
  * until none is in use, for H3_SERVE_MS at most. Then those that are there get GOAWAY, and their clients connect again, to the same
  * process: so all get it a second time, in the first moment in which no connection begins, and whatever the clients send from then on
  * waits, unread, for the successor (RFC 9002 §6.2). docs/operations.md#replacing-the-binary

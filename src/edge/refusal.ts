@@ -84,7 +84,7 @@ export function plainRefusal(fault: Fault, clock: Clock): Uint8Array {
 }
 
 /**
- * Whether no further request is taken after this refusal where many share a connection, which then closes.
+ * Whether no further request is accepted after this refusal where many share a connection, which then closes.
  * docs/wire.md#http2
  */
 export function endsConnection(fault: Fault): boolean {

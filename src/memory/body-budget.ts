@@ -56,7 +56,7 @@ export function returnBudgetOf({ totals, addresses }: BodyBudgetBuffers, worker:
 }
 
 /**
- * Room for request bodies that are held back, in memory and in spool files: one object a worker, two budgets for all workers
+ * Room for request bodies that wait, in memory and in spool files: one object a worker, two budgets for all workers
  * together. It counts the bytes of the buffers that bodies really take. When a budget is full, the body that comes slowest is
  * ended (408) and the others go on; when one client address has its share, one of its own is. docs/security.md#resources-of-one-client
  *

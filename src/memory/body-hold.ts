@@ -148,7 +148,7 @@ export class BodyHold {
     if (this.account !== null) this.budget.unlist(this, this.account);
   }
 
-  /** Makes room for others: the owner is told, and whatever it does, the room is free. */
+  /** Makes room for others: the owner learns of it, and whatever it does, the room is free. */
   evict(key: string): void {
     this.settle();
     this.owner.onEvicted(key);

@@ -428,7 +428,7 @@ export interface BodySink {
   onBodyFault(ex: Exchange, fault: Fault): void;
 }
 
-/** Who makes the response, where that takes time. */
+/** Who makes the response, if that takes time. */
 export interface ResponseSource {
   /** Names a body that is the same whenever it is given again, as that of a file in one state; absent for all others. */
   readonly contentKey?: string;

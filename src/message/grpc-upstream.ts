@@ -53,7 +53,7 @@ export interface GrpcCall {
   pause(): void;
   resume(): void;
   /**
-   * Gives the call up: the upstream is told, the listener is not.
+   * Gives the call up: the upstream learns of it, the listener does not.
    * @param isOverdue whether its deadline is over: a connection on which nothing came meanwhile is left for a new one
    */
   cancel(isOverdue?: boolean): void;

@@ -13,7 +13,7 @@ export interface ServerCertificate {
    * too, as one of RSA beside one of ECDSA; without them it is shown to every client or to none.
    */
   readonly signatures?: readonly number[];
-  /** The schemes that its own signature may be called by; left out where it signed itself, or is signed in another way. */
+  /** The schemes that its own signature may be called by; left out if it signed itself, or is signed in another way. */
   readonly issuedWith?: readonly number[];
 }
 

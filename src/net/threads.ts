@@ -20,7 +20,7 @@ export function startThread(entry: string, env?: Readonly<Record<string, string>
   return thread;
 }
 
-/** Keeps the runtime from writing what ends a thread to the standard error: its owner is told, and writes the log. */
+/** Keeps the runtime from writing what ends a thread to the standard error: its owner learns of it, and writes the log. */
 export function quiet(thread: globalThis.Worker): void {
   thread.addEventListener("error", (event) => event.preventDefault());
 }

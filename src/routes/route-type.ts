@@ -26,7 +26,7 @@ import type { NodeOwner, UpstreamRouteConfig } from "./upstream/upstream-config.
 export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<C> {
   /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] if there are none. */
   explain(route: C, statusOf: TargetStatus): object;
-  /** Where it leads, in a few words, for the summary of a start; left out where the type says all. */
+  /** Where it leads, in a few words, for the summary of a start; left out if the type says all. */
   leadsTo?(route: C): string;
   /** What phases ask of the route for each request. */
   shape(route: C): RouteShape;

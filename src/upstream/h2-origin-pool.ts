@@ -24,7 +24,7 @@ const MAX_H2_ORIGIN_WAITING = 4096;
 const H2_LEARNT_MS = 1000;
 /**
  * New connections to an origin that turns away or wears out the old ones, at once and a second; then a rest comes before each.
- * As many again where it is us who have reset too much on the old ones.
+ * As many again if it is us who have reset too much on the old ones.
  */
 export const H2_ORIGIN_CHURN_BURST = 8;
 const H2_ORIGIN_CHURN_PER_SECOND = 2;

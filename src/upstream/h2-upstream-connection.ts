@@ -202,7 +202,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     else if (streams.size === 0 && this.isSettled) this.link.arm(this.pool.settings.idleTimeoutMs);
   }
 
-  /** Streams that were given up are looked after, now that one is left alone. */
+  /** Streams that were given up are watched, now that one is left alone. */
   armRunOut(): void {
     if (this.isSettled) this.link.arm(H2_RUN_OUT_MS);
   }

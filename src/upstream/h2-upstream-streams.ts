@@ -32,7 +32,7 @@ const FIRST_STREAM_ID = 1;
 export interface StreamsConnection extends StreamConnection {
   readonly nowMs: number;
   readonly pool: StreamsPool;
-  /** Streams that were given up are looked after, now that one is left alone. */
+  /** Streams that were given up are watched, now that one is left alone. */
   armRunOut(): void;
   /** Many streams were given up here: new exchanges go over another connection, at a bounded rate. */
   moveOn(): void;

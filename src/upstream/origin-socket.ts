@@ -232,7 +232,7 @@ class NamedDial implements Dial {
     this.dropPending();
   }
 
-  /** @returns whether the connection is taken; else it is to be closed */
+  /** @returns whether the connection is accepted; else it is to be closed */
   onUsable(from: DialledAddress, socket: ByteSocket): boolean {
     this.pending.delete(from);
     if (this.isOver) return false;

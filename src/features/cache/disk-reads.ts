@@ -55,7 +55,7 @@ export type DiskResponse =
 
 /**
  * Brings entries from the disk into the memory: by asynchronous reads, once for all who ask, as a fetch for which they wait like for
- * that of an origin; at once where the kernel has it in its memory. What is damaged in any way is removed, and counts as not there. docs/cache.md#on-disk
+ * that of an origin; at once if the kernel has it in its memory. What is damaged in any way is removed, and counts as not there. docs/cache.md#on-disk
  */
 export class DiskReads {
   private readonly store: CacheStore;

@@ -5,7 +5,7 @@ import type { CacheFetch } from "./store/cache-lookup.ts";
 import { FillResult } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
 
-/** Milliseconds from the beginning of a request for which its look-up tries again where the lock could not be had. */
+/** Milliseconds from the beginning of a request for which its look-up tries again if the lock could not be had. */
 export const CACHE_LOOKUP_MS = 200;
 /** Milliseconds that a request waits for another's fetch of the same response before it is forwarded itself. */
 const CACHE_WAIT_MS = 10_000;

@@ -16,7 +16,7 @@ export interface ReplayOwner {
 
 /**
  * The small body of a request that may be repeated, kept until the response comes: it is gathered whole, then sent, and sent
- * again where an attempt fails.
+ * again if an attempt fails.
  */
 export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner {
   readonly isKept = true;

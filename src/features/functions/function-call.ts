@@ -28,7 +28,7 @@ export interface FunctionPorts {
   readonly spans: CallSpans;
 }
 
-/** Who is told what becomes of calls. */
+/** Who learns what becomes of calls. */
 export interface FunctionListener {
   onLine(module: string, line: FunctionLine): void;
   /** @param ms from the request to the response's head, or to the refusal */

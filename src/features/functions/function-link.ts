@@ -125,7 +125,7 @@ export class FunctionLink {
     if (this.isRetired && this.load === 0) this.onIdle(this);
   }
 
-  /** A call has had its time: the thread is told, and if it does not come back from that very call, so is the control thread. */
+  /** A call has had its time: the thread learns of it, and if it does not come back from that very call, the control thread does, too. */
   overdue(id: number, timeoutMs: number): void {
     this.record(WireWord.Cancel, id);
     const { cells, worker } = this;

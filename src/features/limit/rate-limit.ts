@@ -38,7 +38,7 @@ export class RateLimit {
   /**
    * @param purpose what the limit is for: those with the same purpose and the same numbers share their buckets, in all
    *   workers and across reloads
-   * @param fleet the buckets of the fleet, where the limit is one of all its gateways
+   * @param fleet the buckets of the fleet, if the limit is one of all its gateways
    */
   constructor(config: RateLimitConfig, buckets: TokenBuckets, purpose: string, fleet: FleetBuckets | null = null) {
     const { requests, windowMs, burst, key, keyHeader, ipv6Prefix } = config;

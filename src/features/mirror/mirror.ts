@@ -27,7 +27,7 @@ export interface MirrorSettings {
   readonly compares: boolean;
 }
 
-/** Who is told what becomes of mirrored requests. */
+/** Who learns what becomes of mirrored requests. */
 export interface MirrorListener {
   onMirrored(route: string, what: MirrorCount): void;
   onMirrorDiffers(settings: MirrorSettings, requestId: string, difference: MirrorDifference): void;

@@ -13,7 +13,7 @@ export interface DenialListener {
 /** The routes to the application. */
 interface AppRoutes {
   readonly plain: Route;
-  /** That of gRPC, where it goes another way; null if it does not. */
+  /** That of gRPC, if it goes another way; null if it does not. */
   readonly grpc: Route | null;
 }
 

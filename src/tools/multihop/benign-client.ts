@@ -15,7 +15,7 @@ export interface CanaryResult {
   readonly bodyStatus: string;
   /** Null without one. */
   readonly sequence: number | null;
-  /** The origin's own number of this request, where it gives one; 0 otherwise. */
+  /** The origin's own number of this request, if it gives one; 0 otherwise. */
   readonly originRequest: number;
   /** The fault in it; "" when all is well. */
   readonly fault: string;

@@ -37,7 +37,7 @@ export class FleetMember implements ControlService<RuntimeConfig> {
     this.canary = remote?.rollout({ ...ports, counts: () => countsOf(totals) }) ?? null;
   }
 
-  /** The gateway serves: its configuration is looked after from now on. */
+  /** The gateway serves: its configuration is watched from now on. */
   begin(): void {
     this.remote?.begin({ ...this.ports, canary: this.canary! });
   }

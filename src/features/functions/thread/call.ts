@@ -100,7 +100,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     return this.context;
   }
 
-  /** Asks the module, and takes what it gives: at once where it is there, so that a hook without `async` costs no promise. */
+  /** Asks the module, and takes what it gives: at once if it is there, so that a hook without `async` costs no promise. */
   private ask(name: Exported, subject: Request | Response): void {
     try {
       const given = this.host.invoke(this, name, subject, this.makeContext());

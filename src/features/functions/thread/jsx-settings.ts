@@ -37,7 +37,7 @@ function withPragma(path: string, text: string): string {
   return pragma === "" ? text : `/** ${pragma} */ ${text}`;
 }
 
-/** The comments by which the runtime is told the same. */
+/** The comments by which the runtime learns the same. */
 function pragmaOf({ jsx, jsxImportSource, jsxFactory, jsxFragmentFactory }: JsxOptions): string {
   const named = (name: string, value: unknown): string =>
     typeof value === "string" && NAME.test(value) ? `@${name} ${value}` : "";
