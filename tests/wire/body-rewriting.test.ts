@@ -108,6 +108,12 @@ describe("a body", () => {
     expect([reply.status, reply.fields.has("content-length"), reply.fields.has("etag")]).toEqual([200, false, false]);
   });
 
+  test("that its origin says is in no coding", async () => {
+    origin.on("/plain", (call) => call.reply("200 OK", [HTML, "Content-Encoding: Identity"], PAGE));
+    const response = await get("/o/plain");
+    expect([response.text, response.fields.has("content-encoding")]).toEqual([NEW, false]);
+  });
+
   test("goes on before all of it has come", async () => {
     const go = Promise.withResolvers<void>();
     origin.on("/flow", async (call) => {

@@ -9,14 +9,13 @@ import {
   type ResponseSink,
   type Verdict,
 } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-block.ts";
 import { makePart } from "../../message/page-part.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { UnattendedSink } from "../../message/unattended.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
-import { editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
+import { editorFor, isCoded, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 import { Page } from "./page.ts";
@@ -189,7 +188,7 @@ class IncludeSink extends UnattendedSink {
 
   override head(ex: Exchange): void {
     const { status, headers } = ex.response;
-    this.isGood = isSuccess(status) && headers.find(HeaderId.ContentEncoding) < 0;
+    this.isGood = isSuccess(status) && !isCoded(headers);
     super.head(ex);
   }
 

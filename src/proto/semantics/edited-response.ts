@@ -1,6 +1,7 @@
+import { latin1 } from "../../core/bytes.ts";
 import type { BodyEditor } from "../../message/editing-sink.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { jsonRefusal, type PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { MediaTypes } from "./media-types.ts";
@@ -38,15 +39,24 @@ function judgeEditing({ request, response }: Exchange, types: MediaTypes): Editi
   const { headers, status, framing } = response;
   const type = headers.find(HeaderId.ContentType);
   const isMeant = type >= 0 && types.has(headers.valueText(type)) && status !== 304;
-  if (!isMeant || forbidsTransforming(headers) || headers.find(HeaderId.ContentEncoding) >= 0) return Editing.None;
+  if (!isMeant || forbidsTransforming(headers) || isCoded(headers)) return Editing.None;
   if (status === 206 || headers.find(HeaderId.ContentRange) >= 0) return Editing.Part;
   if (request.method === Method.Head) return Editing.Head;
   return response.withoutBody || framing === Framing.None ? Editing.None : Editing.Body;
 }
 
+/** Whether a body is in a coding: some servers say that it is in none. RFC 9110 §8.4 */
+export function isCoded(headers: HeaderBlock): boolean {
+  const { ids } = headers;
+  for (let i = headers.find(HeaderId.ContentEncoding); i >= 0 && i < headers.count; i++)
+    if (ids[i] === HeaderId.ContentEncoding && !headers.valueEquals(i, IDENTITY)) return true;
+  return false;
+}
+
 /** Makes a head that of the edited body: without a length, without a validator of the plain content. */
 function describeEdited({ response }: Exchange): void {
   const { headers } = response;
+  // Of the coding, `identity` alone is there: what comes after this may compress the body.
   for (const id of PLAIN_IDS) headers.removeAll(id);
   dropPlainFields(headers);
   response.lengthWithoutBody = false;
@@ -75,7 +85,9 @@ export function editedFields(fields: PrebuiltResponse["fields"]): PrebuiltRespon
   });
 }
 
-const PLAIN_IDS: readonly HeaderId[] = [HeaderId.ContentLength, HeaderId.ETag, HeaderId.LastModified];
+const PLAIN_IDS: readonly HeaderId[] = [HeaderId.ContentEncoding, HeaderId.ContentLength, HeaderId.ETag, HeaderId.LastModified];
+
+const IDENTITY: Uint8Array = latin1("identity");
 
 /** An edited text may lie across the end of a part. */
 const PART_REFUSED: PrebuiltResponse = jsonRefusal(416, "this response has no parts", [["Accept-Ranges", "none"]]);
