@@ -103,26 +103,34 @@ export type Entries = Readonly<Record<string, Piece<unknown>>>;
 /** What a section with these entries gives. */
 export type Section<E extends Entries> = { [K in keyof E]: v.InferOutput<E[K]> };
 
+/** Words around a section: those of `section`. */
+interface SectionWords {
+  readonly shorthand?: string;
+  readonly meant?: Readonly<Record<string, string>>;
+  readonly manual?: string;
+}
+
 /**
  * A section: a map with exactly these keys. An empty section (`tls:` and nothing below) is there, with every default;
  * an absent one is read as `whenAbsent`, which is how a section can be off when absent and on when present.
  * `misplaced` gives the cure for keys that belong somewhere else. `shorthand` is the key whose value people write in
- * place of the section; `manual` is the command that shows the keys of a section with many.
+ * place of the section, `meant` has cures for words there; `manual` is the command that shows the keys of a section with many.
  */
 export function section<E extends Entries>(
   entries: E,
   whenAbsent: unknown = {},
   misplaced: ReadonlyMap<string, string> = new Map(),
-  { shorthand = "", manual = "edge help config" }: { readonly shorthand?: string; readonly manual?: string } = {},
+  { shorthand = "", meant = {}, manual = "edge help config" }: SectionWords = {},
 ): Piece<Section<E>> {
   const known = Object.keys(entries);
   const isKnown = new Set(known);
   const map = piece((value) => {
     if (value === null || value === undefined) return {};
     if (typeof value === "object" && !Array.isArray(value)) return value;
-    return new Wrong(
-      `expected a section with indented "key: value" lines below, found ${shorthand === "" ? describeKind(value) : describe(value)}${sectionCure(value, known, shorthand)}`,
-    );
+    const found = shorthand === "" ? describeKind(value) : describe(value);
+    const own = typeof value === "string" && Object.hasOwn(meant, value) ? `; ${meant[value]}` : "";
+    const cure = own === "" ? sectionCure(value, known, shorthand) : own;
+    return new Wrong(`expected a section with indented "key: value" lines below, found ${found}${cure}`);
   });
   // The check is after the entries: valibot runs checks after faults too, but no further schema.
   const strict = v.rawCheck<Record<string, unknown>>(({ dataset, addIssue }) => {

@@ -37,6 +37,8 @@ interface BlockOptions<R extends Rows, X extends object> {
   readonly misplaced?: ReadonlyMap<string, string>;
   /** The key whose value people write in place of the section. */
   readonly shorthand?: string;
+  /** Cures for words that people write in place of the section. */
+  readonly meant?: Readonly<Record<string, string>>;
   /** The command that shows the keys of this block; `edge help config` unless it is named. */
   readonly manual?: string;
   /** Further lines of the settings reference, below the keys. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
-import { SECRET_VALUES } from "../core/secret-values.ts";
+import { MIN_SECRET_CHARS, SECRET_VALUES } from "../core/secret-values.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import { quote } from "./config-fault.ts";
 
@@ -118,11 +118,20 @@ function judged(file: string, fd: number): ReadSecret {
   const secret = trimmedEnd(text, "\r\n");
   if (secret === "") return failed(`the secret ${quote(file)}: it is empty`);
   if (/[\r\n]/.test(secret)) return failed(`the secret ${quote(file)}: it has several lines, a secret has one`);
-  const isOpen = (state.mode & OTHERS_READ) !== 0;
+  const warnings = [
+    ...((state.mode & OTHERS_READ) === 0
+      ? []
+      : [`every user of this machine can read the secret ${quote(file)}: chmod o-r it`]),
+    ...(secret.length < MIN_SECRET_CHARS
+      ? [
+          `the secret ${quote(file)} has fewer than ${MIN_SECRET_CHARS} characters, so that edge cannot mask it: use a longer one`,
+        ]
+      : []),
+  ];
   return {
     ok: true,
     text: secret,
-    warning: isOpen ? `every user of this machine can read the secret ${quote(file)}: chmod o-r it` : "",
+    warning: warnings.join("; "),
   };
 }
 

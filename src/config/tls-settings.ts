@@ -155,8 +155,12 @@ const tlsRows = {
   redirect_port: { type: port(0), default: 0, doc: 'the port in that address; 0 is "port"' },
 } as const satisfies Rows;
 
+const ACME_CURE = "server.acme obtains certificates: docs/lets-encrypt.md shows all of it";
+/** Words of other programs in place of the section. */
+const MEANT = { auto: ACME_CURE, acme: ACME_CURE, letsencrypt: ACME_CURE };
+
 /** The first certificate is that of clients without SNI; there may be none where ACME obtains it. docs/tls.md */
-export const tls = orInternal(block(tlsRows, { absent: OFF, finish: finishTls }), OFF);
+export const tls = orInternal(block(tlsRows, { absent: OFF, meant: MEANT, finish: finishTls }), OFF);
 
 /** `tls` of a listener: a key that is left out has the value of `server.tls`. docs/listeners.md#tls-of-a-listener */
 export const listenerTls = orInternal(listenerBlock(), OFF);
@@ -175,7 +179,7 @@ function listenerBlock() {
       ...suiteRows,
       hosts: tlsRows.hosts,
     },
-    { absent: OFF, isSwitch: true },
+    { absent: OFF, meant: MEANT, isSwitch: true },
   );
 }
 

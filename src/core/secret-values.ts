@@ -3,7 +3,7 @@ import { MASK } from "./secret-name.ts";
 /** Values that are remembered; beyond, the oldest is forgotten. Secrets that are replaced every minute make no more. */
 const MAX_SECRET_VALUES = 4096;
 /** Shorter values are no secrets: every text would have them. */
-const MIN_SECRET_CHARS = 3;
+export const MIN_SECRET_CHARS = 3;
 
 /**
  * The values of secrets that came from files, for all output of the process: no command, response or line of the log holds one.

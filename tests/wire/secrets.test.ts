@@ -154,6 +154,9 @@ describe("edge check", () => {
       "config.yaml:4:10: internal_api.token: every user of this machine can read the secret",
     );
     expect(stdout + stderr).not.toContain("public-secret-word");
+    put("short", "ab");
+    const short = await check("long-enough-${file:short}", { CREDENTIALS_DIRECTORY: secrets });
+    expect(short.stdout + short.stderr).toContain("fewer than 3 characters, so that edge cannot mask it");
     put("closed", "private-secret-word", 0o640);
     const closed = await check("${file:closed}", { CREDENTIALS_DIRECTORY: secrets });
     expect(closed.stdout + closed.stderr).not.toContain("every user");
