@@ -2,7 +2,7 @@ import { FaultDetail } from "../core/fault-detail.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import { GrpcCode, httpStatusOf } from "../proto/grpc/grpc-status.ts";
 import { CHECK_HEALTH, type HealthCheckResponse, SERVING } from "../proto/grpc/health-messages.ts";
-import { connectDetail, nameDetail } from "./failure-detail.ts";
+import { connectDetail, handshakeDetail, nameDetail } from "./failure-detail.ts";
 import { connectFailure, type GrpcProbe, type ProbeOrigin, type ProbeOutcome } from "./http-probe.ts";
 import { GrpcFailure, OutboundGrpc } from "./outbound-grpc.ts";
 
@@ -40,11 +40,26 @@ export async function probeGrpc(
   }
 }
 
-/** The cause of a call without a response, as far as the code of the system or of the resolver names it. */
+/** The cause of a call without a response, by the code of the system, of the resolver or of TLS, else by the words of the call. */
 function detailOf(reason: string): FaultDetail {
   if (isNoName(reason) || reason.startsWith("DNS_")) return nameDetail(reason);
-  return CONNECT_CODES.has(reason) ? connectDetail(reason) : FaultDetail.None;
+  if (CONNECT_CODES.has(reason)) return connectDetail(reason);
+  if (reason === "EPROTO" || TLS_CODE.test(reason)) return handshakeDetail({ code: reason, message: "" });
+  return CAUSES.find(([words]) => reason.includes(words))?.[1] ?? FaultDetail.None;
 }
+
+/** Words of failures of connections and streams. */
+const CAUSES: readonly (readonly [words: string, detail: FaultDetail])[] = [
+  ["ECONNRESET", FaultDetail.ResetBeforeHead],
+  ["EPIPE", FaultDetail.ResetBeforeHead],
+  ["the connection was closed", FaultDetail.ClosedBeforeHead],
+  ["no connection in time", FaultDetail.ConnectTimeout],
+  ["no message within", FaultDetail.FirstByteTimeout],
+  ["reset", FaultDetail.H2Reset],
+  ["ERR_HTTP2", FaultDetail.H2Protocol],
+];
+
+const TLS_CODE = /CERT|^UNABLE_TO|^ERR_TLS_/;
 
 const CONNECT_CODES: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOENT", "ETIMEDOUT"]);
 /** A response is one number. */
