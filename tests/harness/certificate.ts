@@ -6,8 +6,10 @@ import {
   type Extension,
   type JsonGeneralName,
   SubjectAlternativeNameExtension,
-  type X509Certificate,
+  X509Certificate,
   X509CertificateGenerator,
+  X509CrlGenerator,
+  X509CrlReason,
 } from "@peculiar/x509";
 
 /** A certificate with its key, both PEM. */
@@ -64,6 +66,23 @@ export class TestAuthority {
       extensions: [new BasicConstraintsExtension(true, undefined, true)],
     });
     return new TestAuthority(keys, certificate);
+  }
+
+  /** A list of revoked certificates, PEM. */
+  async revoke(...revoked: readonly TestCertificate[]): Promise<string> {
+    const list = await X509CrlGenerator.create({
+      issuer: this.certificate.subject,
+      thisUpdate: daysFromNow(-1),
+      nextUpdate: daysFromNow(1),
+      signingKey: this.keys.privateKey,
+      signingAlgorithm: CURVE,
+      entries: revoked.map(({ cert }) => ({
+        serialNumber: new X509Certificate(cert).serialNumber,
+        // An entry has extensions, or none: an empty list is not read by all.
+        reason: X509CrlReason.superseded,
+      })),
+    });
+    return list.toString("pem").replaceAll(" CRL-", " X509 CRL-");
   }
 
   /** Signs a certificate, good from yesterday until tomorrow unless it says otherwise. */

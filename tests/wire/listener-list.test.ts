@@ -2,11 +2,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type ConnectionOptions, connect } from "node:tls";
 import { TestAuthority } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Settings, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { exchangeOnce, RawClient, request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -14,15 +16,16 @@ import { TlsClient, type TlsClientOptions } from "../harness/tls-client.ts";
 
 const authority = await TestAuthority.make("listeners");
 const others = await TestAuthority.make("others");
-const [server, own, admin, stranger] = await Promise.all([
+const [server, own, admin, stranger, former] = await Promise.all([
   authority.issue({ subject: "server", names: [{ type: "dns", value: "usual.test" }] }),
   authority.issue({ subject: "own", names: [{ type: "dns", value: "own.test" }] }),
   authority.issue({ subject: "admin" }),
   others.issue({ subject: "stranger" }),
+  authority.issue({ subject: "former" }),
 ]);
 const origin = EchoOrigin.start();
-const ports = Array.from({ length: 6 }, () => freePort());
-const [clear, redirecting, secure, strict, proxied, added] = ports as [number, number, number, number, number, number];
+const ports = Array.from({ length: 8 }, () => freePort()) as [number, number, ...number[]];
+const [clear, redirecting, secure = 0, strict = 0, proxied = 0, added = 0, tuned = 0, quic = 0] = ports;
 
 const LIST: readonly Settings[] = [
   { name: "clear", address: `127.0.0.1:${clear}` },
@@ -35,6 +38,23 @@ const LIST: readonly Settings[] = [
   },
   { name: "proxied", address: `127.0.0.1:${proxied}`, proxy_protocol: true },
   { name: "local", address: "unix:./http.sock", mode: "0600" },
+  {
+    name: "tuned",
+    address: `127.0.0.1:${tuned}`,
+    tls: {
+      ciphers: ["ECDHE-ECDSA-AES256-GCM-SHA384"],
+      curves: ["P-384"],
+      client_auth: "request",
+      client_ca_file: "ca.pem",
+      crl_file: "revoked.pem",
+    },
+  },
+  {
+    name: "quic",
+    address: `127.0.0.1:${quic}`,
+    http3: true,
+    tls: { hosts: [{ names: ["quic.test"], min_version: "1.3" }] },
+  },
 ];
 const SERVER: Settings = {
   workers: 2,
@@ -70,6 +90,7 @@ const gateway = await startGateway({
     "own.pem": own.cert,
     "own-key.pem": own.key,
     "ca.pem": authority.cert,
+    "revoked.pem": await authority.revoke(former),
   },
   args: ["--config", "listed.yaml"],
 });
@@ -84,6 +105,18 @@ async function curl(path: string, ...args: string[]): Promise<string> {
   const socket = join(gateway.folder, "http.sock");
   const run = Bun.spawn(["curl", "-sS", "--max-time", "10", "--unix-socket", socket, ...args, `http://a.test${path}`]);
   return new Response(run.stdout).text();
+}
+
+/** @returns the cipher of a handshake with these settings of the client */
+async function handshake(settings: ConnectionOptions): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const all = { host: "127.0.0.1", servername: "usual.test", rejectUnauthorized: false, ...settings };
+  const socket = connect(all, () => {
+    resolve(socket.getCipher().name);
+    socket.end();
+  });
+  socket.on("error", reject);
+  return promise;
 }
 
 let reloads = 0;
@@ -126,6 +159,25 @@ describe("each listener", () => {
           () => 0,
         ),
       ).toBe(0);
+  });
+
+  test("with TLS has ciphers, curves, revoked clients and HTTP/3 of its own", async () => {
+    const cipher = (port: number, ciphers: string) => handshake({ port, ciphers, maxVersion: "TLSv1.2" });
+    const strong = "ECDHE-ECDSA-AES256-GCM-SHA384";
+    expect(await cipher(tuned, `ECDHE-ECDSA-AES128-GCM-SHA256:${strong}`)).toBe(strong);
+    await expect(cipher(tuned, "ECDHE-ECDSA-AES128-GCM-SHA256")).rejects.toThrow();
+    expect(await cipher(secure, "ECDHE-ECDSA-AES128-GCM-SHA256")).toBe("ECDHE-ECDSA-AES128-GCM-SHA256");
+    expect(await handshake({ port: tuned, ecdhCurve: "P-256:P-384" })).toMatch(/^TLS_/);
+    await expect(handshake({ port: tuned, ecdhCurve: "P-256" })).rejects.toThrow();
+    expect(await handshake({ port: secure, ecdhCurve: "P-256" })).toMatch(/^TLS_/);
+    expect((await overTls(tuned, "usual.test", admin)).text).toBe("127.0.0.1");
+    await expect(overTls(tuned, "usual.test", former)).rejects.toThrow();
+    expect((await overTls(strict, "usual.test", former, "/only")).text).toBe("only");
+    const client = await H3Client.connect(quic, "usual.test");
+    expect((await client.ask("GET", "/")).body.toString()).toBe("127.0.0.1");
+    client.close();
+    expect((await overTls(quic, "usual.test")).fields.get("alt-svc")).toContain(`h3=":${quic}"`);
+    expect((await overTls(secure, "usual.test")).fields.has("alt-svc")).toBe(false);
   });
 
   test("at a UNIX socket has clients without an address, and no operators", async () => {
@@ -228,7 +280,13 @@ describe("a reload", () => {
       for (; !isOver; counts.asked++) await text(clear).catch(() => counts.failed++);
     })();
     const [first, , kept, , , local] = LIST as [Settings, Settings, Settings, Settings, Settings, Settings];
-    const next = [{ ...first, name: "renamed" }, kept, local, { name: "strict", address: `127.0.0.1:${added}` }];
+    const next = [
+      { ...first, name: "renamed" },
+      kept,
+      local,
+      ...LIST.slice(6),
+      { name: "strict", address: `127.0.0.1:${added}` },
+    ];
     expect(await reload(next)).toMatchObject({
       ok: true,
       removed: [expect.stringContaining("listener clear"), expect.stringContaining("redirecting"), expect.anything()],
