@@ -117,7 +117,11 @@ describe("a health check by gRPC", () => {
     const lines = () => gateway.logs.json.slice(told).filter(({ event }) => event === "upstream_unhealthy");
     await eventually(async () => expect(lines()).not.toEqual([]));
     const line = lines()[0]!;
-    expect([line.status, String(line.error), line.fault_detail ?? null]).toEqual([status, expect.stringMatching(error), cause]);
+    expect([line.status, String(line.error), line.fault_detail ?? null]).toEqual([
+      status,
+      expect.stringMatching(error),
+      cause,
+    ]);
     a.mood = "serving";
     await eventually(async () => expect(await inUse()).toEqual(["a", "b"]), 20_000);
   });

@@ -85,7 +85,12 @@ export function editedFields(fields: PrebuiltResponse["fields"]): PrebuiltRespon
   });
 }
 
-const PLAIN_IDS: readonly HeaderId[] = [HeaderId.ContentEncoding, HeaderId.ContentLength, HeaderId.ETag, HeaderId.LastModified];
+const PLAIN_IDS: readonly HeaderId[] = [
+  HeaderId.ContentEncoding,
+  HeaderId.ContentLength,
+  HeaderId.ETag,
+  HeaderId.LastModified,
+];
 
 const IDENTITY: Uint8Array = latin1("identity");
 
