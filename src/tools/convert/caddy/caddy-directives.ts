@@ -307,13 +307,14 @@ function matcherOf(statement: Statement, context: Context): FoundMatcher | null 
   return found === null ? null : { ...found, matcher: placedIn(found.matcher, at) };
 }
 
-/** Whether a directive is a redirect or a response, which have expressions of their own. */
+/** Whether a directive is a redirect, a response or a proxy, which become routes with expressions. */
 function answersByPath({ name, block }: Statement): boolean {
-  if (BLOCKS.has(name)) return block?.every((one) => ANSWERS.has(one.name) && one.args[0]?.[0] !== "@") === true;
+  if (BLOCKS.has(name))
+    return block?.every((one) => ANSWERS.has(one.name) && !/^[@/]/.test(one.args[0] ?? "")) === true;
   return ANSWERS.has(name);
 }
 
-const ANSWERS: ReadonlySet<string> = new Set(["redir", "respond", "error", "abort"]);
+const ANSWERS: ReadonlySet<string> = new Set(["redir", "respond", "error", "abort", "reverse_proxy"]);
 
 /** A matcher by paths, if it has an expression that says such. */
 function onlyPaths(matcher: Matcher): Matcher {
@@ -430,8 +431,8 @@ function contentOf(
     );
   }
   if (regex === undefined) return before;
-  if (!hasType(rule.keys, "redirect") && !hasType(rule.keys, "respond"))
-    throw new Error(`${statement.file}:${statement.line}: an expression for the path is at no redirect or response`);
+  if (!(["redirect", "respond", "upstream"] as const).some((type) => hasType(rule.keys, type)))
+    throw new Error(`${statement.file}:${statement.line}: an expression for the path is at no route that has one`);
   const { type, ...others } = rule.keys;
   rule.keys = { type, regex, ...others };
   return before;

@@ -42,14 +42,16 @@ describe("Caddy: in front of a folder", () => {
     made("caddy", `:80 {\n\troot * SITE\n${lines.map((line) => `\t${line}\n`).join("")}}\n`);
 
   test.each([
-    ["@php path *.php\n\treverse_proxy @php h:1", "file_server"],
-    ["@php path *.php\n\trespond @php 403", "file_server"],
-    ["@php path *.php\n\thandle @php {\n\t\treverse_proxy h:1\n\t}", "file_server"],
-    ["file_server {\n\t\thide *.php\n\t}", ""],
-    ["file_server {\n\t\thide *.php .git\n\t}", ""],
-  ])("%s: scripts are not sent, all else is", (line, end) => {
+    ["@php path *.php\n\treverse_proxy @php h:1", "file_server", "upstream"],
+    ["@php path *.php\n\trespond @php 403", "file_server", ""],
+    ["@php path *.php\n\thandle @php {\n\t\treverse_proxy h:1\n\t}", "file_server", "upstream"],
+    ["@php path *.php\n\thandle @php {\n\t\treverse_proxy /a h:1\n\t}", "file_server", ""],
+    ["@php path_regexp (?i)\\.php$\n\thandle @php {\n\t\treverse_proxy h:1\n\t}", "file_server", "upstream"],
+    ["file_server {\n\t\thide *.php\n\t}", "", ""],
+    ["file_server {\n\t\thide *.php .git\n\t}", "", ""],
+  ])("%s: scripts are not sent, all else is", (line, end, scripts) => {
     const found = caddy(line, end);
-    expect([lets(found, "/x.php"), lets(found, "/x.PHP"), lets(found, "/x.txt")]).toEqual(["", "", "static"]);
+    expect([lets(found, "/x.php"), lets(found, "/x.PHP"), lets(found, "/x.txt")]).toEqual([scripts, scripts, "static"]);
   });
 
   test.each([
