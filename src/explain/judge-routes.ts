@@ -48,6 +48,8 @@ function judgeMirror(
     notes.warn(index, key, `is the gateway's own ${listener}: copies would re-enter as client requests; ${CURE}`);
   } else if (route.targets.some(({ url }) => url === target.url)) {
     notes.warn(index, key, `is a target of the same route, which acts on each request twice; ${CURE}`);
+  } else if (route.mirrors.find((one) => one.target.url === target.url)?.target !== target) {
+    notes.warn(index, key, `names ${target.url} twice, which acts on each request twice; ${CURE}`);
   }
 }
 

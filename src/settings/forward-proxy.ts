@@ -2,6 +2,9 @@ import { TEXT } from "../config/form.ts";
 import { describe, type Kind, list, piece, Wrong, written } from "../config/piece.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { cidr, duration, integer } from "../config/scalars.ts";
+import { ipVersion } from "../core/ip-address.ts";
+import { NetworkSet } from "../core/network-set.ts";
+import { isPublicAddress } from "../core/public-address.ts";
 import { basic } from "../features/auth/basic-settings.ts";
 import { type HostRule, hostRule, ruleText } from "../features/connect/host-rules.ts";
 
@@ -24,8 +27,30 @@ export const forwardProxy = block(
     max_tunnels_per_client: { type: integer(1, 1_000_000), default: 100, doc: "of one address" },
     idle_timeout: { type: duration(1000), default: "10m", doc: "a tunnel without a byte for so long ends" },
   },
-  { shorthand: "allow" },
+  {
+    shorthand: "allow",
+    check({ allow, allow_networks: networks }, { log, path }) {
+      const opened = new NetworkSet(networks);
+      allow.forEach(({ host }, i) => {
+        if (ipVersion(host) !== 0 && !isPublicAddress(host) && !opened.has(host))
+          log.warn(
+            [...path, "allow", i],
+            `${host} is no address of the Internet, so that clients get 403: add it to allow_networks`,
+          );
+      });
+      const found = INSIDE.find(([address]) => opened.has(address));
+      if (found !== undefined)
+        log.warn([...path, "allow_networks"], `holds ${found[0]}, ${found[1]}: name the networks that clients need`);
+    },
+  },
 );
+
+/** Addresses behind which the secrets of a machine are. */
+const INSIDE: readonly (readonly [address: string, what: string])[] = [
+  ["169.254.169.254", "where clouds give out credentials of this machine"],
+  ["127.0.0.1", "the services of this machine"],
+  ["::1", "the services of this machine"],
+];
 
 export type ForwardProxyConfig = ConfigOf<typeof forwardProxy>;
 

@@ -73,8 +73,10 @@ export function checkCors(config: Fields<typeof corsRows>, spot: Spot): void {
     if (names.includes("*"))
       log.fault([...path, key], 'expected every name written out: "*" cannot go together with allow_credentials: true');
   }
-  if (config.echoAny && config.allowedOrigins.includes("*"))
-    log.warn([...path, "echo_any"], "is true: pages of any site act as their visitors here, with their cookies");
+  const anyone = "pages of any site act as their visitors here, with their cookies";
+  if (config.echoAny && config.allowedOrigins.includes("*")) log.warn([...path, "echo_any"], `is true: ${anyone}`);
+  const wide = config.allowedOrigins.find((origin) => /^https?:\/\/\*(:|$)/.test(origin));
+  if (wide !== undefined) log.warn([...path, "allowed_origins"], `${wide} is every name: ${anyone}`);
 }
 
 function starOr(names: readonly string[]): readonly string[] {

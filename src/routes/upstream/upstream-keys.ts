@@ -371,7 +371,11 @@ function checkHedge(values: Values<typeof rows>, targets: readonly TargetConfig[
   if (script !== undefined) log.fault(at, `needs targets of HTTP: remove it, or ${script.url}`, true);
   else if (targets.length === 1 && !values.target.startsWith("srv+"))
     log.warn(at, "has no effect: the route has one target");
+  const isRepeatable = values.methods.length === 0 || values.methods.some((name) => REPEATABLE.has(name));
+  if (!isRepeatable) log.warn(at, "has no effect: only GET, HEAD and OPTIONS have second requests");
 }
+
+const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** gRPC needs trailers and streams, which HTTP/2 has. */
 function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfig[], { log, path }: Spot): void {
