@@ -1,13 +1,19 @@
 // The entry of scripts/proof: runs every suite of others that is here, or those that are named, and takes the figures of docs/proof.md anew.
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { runProcess } from "../harness/run-process.ts";
 
 /** A suite of others, as one script runs it. */
 interface Suite {
   readonly title: string;
   readonly script: string;
   /** Where its checkout comes from, and a file that it has; null for a suite that needs none. */
-  readonly checkout: { readonly repository: string; readonly mark: string } | null;
+  readonly checkout: {
+    readonly repository: string;
+    readonly mark: string;
+    /** The package of Python, if the folder is a virtual environment in the place of a clone. */
+    readonly package?: string;
+  } | null;
   /** Its page in tests/conformance/results, of which docs/proof.md has a row; null for a script that writes none. */
   readonly page: string | null;
 }
@@ -36,6 +42,36 @@ const SUITES: readonly Suite[] = [
     script: "conformance-traefik",
     checkout: { repository: "traefik/traefik", mark: "pkg/provider/kubernetes/ingress-nginx/kubernetes_test.go" },
     page: "traefik",
+  },
+  {
+    title: "Connect's conformance suite: Connect, gRPC and gRPC-Web over HTTP/1.1, 2 and 3",
+    script: "conformance-connect",
+    checkout: { repository: "connectrpc/conformance", mark: "cmd/connectconformance" },
+    page: "connect",
+  },
+  {
+    title: "REDbot: kinds of responses without a bad note",
+    script: "conformance-redbot",
+    checkout: { repository: "mnot/redbot", mark: "bin/redbot", package: "redbot" },
+    page: "redbot",
+  },
+  {
+    title: "SSLyze: checks of a listener with TLS",
+    script: "conformance-sslyze",
+    checkout: { repository: "nabla-c0d3/sslyze", mark: "bin/sslyze", package: "sslyze" },
+    page: "sslyze",
+  },
+  {
+    title: "testssl.sh: findings",
+    script: "conformance-testssl",
+    checkout: { repository: "testssl/testssl.sh", mark: "testssl.sh" },
+    page: "testssl",
+  },
+  {
+    title: "tlsfuzzer: conversations of its scripts for servers with AEAD suites",
+    script: "conformance-tlsfuzzer",
+    checkout: { repository: "tlsfuzzer/tlsfuzzer", mark: "scripts/test-tls13-conversation.py" },
+    page: "tlsfuzzer",
   },
   {
     title: "W3C trace-context, level 2, strict",
@@ -91,29 +127,34 @@ for (const { title, script, checkout, page } of wanted) {
   const path = checkout === null ? null : join(folder, checkout.repository.split("/")[1]!);
   if (checkout !== null && path !== null && !existsSync(join(path, checkout.mark))) {
     missing++;
-    process.stdout.write(
-      `missing: ${title}: no ${checkout.mark} in ${path}, clone https://github.com/${checkout.repository}\n`,
-    );
+    process.stdout.write(`missing: ${title}: no ${checkout.mark} in ${path}, ${cureOf(checkout, path)}\n`);
     continue;
   }
+  const begun = performance.now();
   const before = page === null ? 0 : changedAt(page);
-  const run = Bun.spawn([join(PROJECT, "scripts", script), ...(path === null ? [] : [path])], {
-    stdout: "pipe",
-    stderr: "inherit",
+  const run = await runProcess([join(PROJECT, "scripts", script), ...(path === null ? [] : [path])], {
     timeout: SUITE_MS,
   });
-  const output = (await new Response(run.stdout).text()).trim();
-  const code = await run.exited;
+  process.stderr.write(run.stderr);
+  const [output, code] = [run.stdout.trim(), run.code];
   // A suite that wrote nothing has shown nothing.
   const isWritten = page === null ? output !== "" : changedAt(page) > before;
   const isGood = code === 0 && isWritten;
   if (!isGood) failed++;
   const how = isGood ? "ran" : code !== 0 ? `ended with ${code}` : "wrote no figures";
-  process.stdout.write(`${how}: ${title}: ${output.split("\n").at(-1)}\n`);
+  const seconds = Math.round((performance.now() - begun) / 1000);
+  process.stdout.write(`${how} in ${seconds} s: ${title}: ${output.split("\n").at(-1)}\n`);
 }
 writeRows();
 process.stdout.write(`${wanted.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing\n`);
 process.exit(failed + missing === 0 ? 0 : 1);
+
+/** How a suite comes into its folder. */
+function cureOf(checkout: NonNullable<Suite["checkout"]>, path: string): string {
+  return checkout.package === undefined
+    ? `clone https://github.com/${checkout.repository}`
+    : `python3 -m venv ${path} && ${path}/bin/pip install ${checkout.package}`;
+}
 
 /** When a page was written; 0 for one that is not there. */
 function changedAt(page: string): number {

@@ -1,11 +1,24 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runProcess } from "../../harness/run-process.ts";
 import { asStandard } from "./as-standard.ts";
 import { readTap, type TapResult } from "./tap.ts";
 
 /** How long one file of the suite may take. */
 const FILE_SECONDS = 240;
+
+const RUN_FILE = 'trap "" PIPE; exec timeout --kill-after=3 "$0" perl -I lib "$1" 2>&1';
 
 /** What one file of the suite came to. */
 export interface FileResult extends TapResult {
@@ -53,20 +66,28 @@ async function runFile(
   mkdirSync(own);
   const notes = join(own, "notes");
   writeFileSync(notes, "");
-  const child = Bun.spawn(
-    ["sh", "-c", 'trap "" PIPE; exec timeout --kill-after=3 "$0" perl -I lib "$1" 2>&1', String(FILE_SECONDS), file],
-    {
-      cwd: checkout,
-      stdin: "ignore",
-      stdout: "pipe",
-      env: { ...process.env, TEST_NGINX_BINARY: binary, TMPDIR: own, EDGE_SUITE_NOTES: notes, TEST_NGINX_UNSAFE: "" },
-    },
-  );
-  const output = await new Response(child.stdout).text();
-  const code = await child.exited;
+  // The run is over when perl ends: a writer that waits at a pipe with a name keeps its output for ever.
+  const { stdout: output, code } = await runProcess(["sh", "-c", RUN_FILE, String(FILE_SECONDS), file], {
+    cwd: checkout,
+    env: { ...process.env, TEST_NGINX_BINARY: binary, TMPDIR: own, EDGE_SUITE_NOTES: notes, TEST_NGINX_UNSAFE: "" },
+    timeout: (FILE_SECONDS + 10) * 1000,
+  });
+  endLeftOvers(own);
   const noted = notedDirectives(readFileSync(notes, "utf8"));
   rmSync(own, { recursive: true, force: true });
   return { file, ...readTap(output), noted, isLate: code === 124 || code === 137, output };
+}
+
+/** Ends what a file has left running: processes that have its folder in their command line. */
+function endLeftOvers(folder: string): void {
+  if (!existsSync("/proc/self/cmdline")) return;
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`${folder}/`)) process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
 }
 
 /** A copy of the suite whose heads end their lines with CRLF. */
