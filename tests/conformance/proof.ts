@@ -172,7 +172,7 @@ function writeRows(): void {
       Number((new RegExp(`^- ${label}: ([\\d,]+)$`, "m").exec(text)?.[1] ?? "0").replaceAll(",", ""));
     const all = COUNTED.reduce((sum, label) => sum + count(label), 0);
     const shown = (n: number): string => n.toLocaleString("en-US");
-    const command = `\`scripts/${script}${checkout === null ? "" : " CHECKOUT"}\``;
+    const command = `\`scripts/${script}${checkout === null ? "" : checkout.package === undefined ? " CHECKOUT" : " FOLDER"}\``;
     return [
       `| ${title}: passed, of ${shown(all)} | ${shown(count("passed"))} | | ${command} ([table](../tests/conformance/results/${page}.md)) |`,
     ];
