@@ -40,21 +40,22 @@ export class WorkerFunctionPorts implements FunctionRoutePorts {
   private readonly counter: CallCounter = new CallCounter();
 
   constructor({ worker, services, requestIds, events, threshold, spans, post }: FunctionSitePorts) {
-    const ports: LinkPorts = {
-      inTurn: (work) => services.inTurn(work),
-      onException: (error) => services.upstream.onException(error),
-      onBroken: (thread) => post({ kind: "functions", said: { what: "broken", thread } }),
-      onOverdue: (thread, call) => post({ kind: "functions", said: { what: "overdue", thread, call } }),
-    };
-    this.functions = new WorkerFunctions(worker, ports, (thread) =>
-      post({ kind: "functions", said: { what: "idle", thread } }),
-    );
     const listener: FunctionListener = {
       onLine: (module, line) => {
         if (threshold.takes(line.level)) events.event(...eventOfLine(module, line));
       },
       onCall: (module, outcome, ms) => this.counter.add(module, outcome, ms),
     };
+    const ports: LinkPorts = {
+      inTurn: (work) => services.inTurn(work),
+      onException: (error) => services.upstream.onException(error),
+      onBroken: (thread) => post({ kind: "functions", said: { what: "broken", thread } }),
+      onOverdue: (thread, call) => post({ kind: "functions", said: { what: "overdue", thread, call } }),
+      onLine: listener.onLine,
+    };
+    this.functions = new WorkerFunctions(worker, ports, (thread) =>
+      post({ kind: "functions", said: { what: "idle", thread } }),
+    );
     setInterval(() => {
       const counts = this.counter.take(this.functions.queues());
       if (counts.length > 0) post({ kind: "functions", said: { what: "counts", counts } });

@@ -18,11 +18,24 @@ export default { async fetch() {
   await Bun.$\`echo seven\`;
   return new Response(Bun.spawnSync(["echo", "its own"]).stdout);
 } };`;
+const LEFT = `export default { fetch(request, ctx) {
+  const { pathname } = new URL(request.url);
+  request.signal.addEventListener("abort", () => { ctx.log.info(pathname + " aborted"); throw new Error(pathname + " thrown as it aborted"); });
+  const cancel = async () => { console.log(pathname + " on the console"); ctx.log.info(pathname + " cancelled"); throw new Error(pathname + " thrown as it was cancelled"); };
+  const first = (c) => c.enqueue(new Uint8Array(10));
+  if (pathname === "/left/idle") return new Response(new ReadableStream({ start: first, cancel }));
+  if (pathname === "/left/pulled") return new Response(new ReadableStream({ pull: async (c) => { first(c); await Bun.sleep(20); }, cancel }));
+  return new Response((async function* () { try { for (;;) { yield "a"; await Bun.sleep(20); } } finally { await cancel(); } })());
+} };`;
 
 const gateway = await startGateway({
   args: ["--log-format", "json"],
-  routes: ["late", "children"].map((name) => ({ type: "function", prefix: `/${name}`, module: `./${name}.ts` })),
-  files: { "late.ts": LATE, "children.ts": CHILDREN },
+  routes: ["late", "children", "left"].map((name) => ({
+    type: "function",
+    prefix: `/${name}`,
+    module: `./${name}.ts`,
+  })),
+  files: { "late.ts": LATE, "children.ts": CHILDREN, "left.ts": LEFT },
 });
 afterAll(() => gateway.stop());
 
@@ -31,6 +44,18 @@ test("after the response", async () => {
   for (const text of ["late in waitUntil", "late in a timer", "late on the console"])
     await gateway.log(text, ({ event, message }) => event === "function_log" && message === text);
   for (const text of ["thrown in waitUntil", "thrown in a timer", "thrown by nobody's promise"])
+    await gateway.log(text, ({ event, error }) => event === "function_failed" && String(error).includes(text));
+});
+
+test.each(["idle", "pulled", "generated"])("of a body whose client leaves (%s)", async (kind) => {
+  const client = await gateway.connect();
+  client.send(request(`GET /left/${kind}`));
+  await client.takeUntil("\r\n\r\n", 4096);
+  client.close();
+  const path = `/left/${kind}`;
+  for (const text of [`${path} aborted`, `${path} cancelled`, `${path} on the console`])
+    await gateway.log(text, ({ event, message }) => event === "function_log" && message === text);
+  for (const text of [`${path} thrown as it aborted`, `${path} thrown as it was cancelled`])
     await gateway.log(text, ({ event, error }) => event === "function_failed" && String(error).includes(text));
 });
 

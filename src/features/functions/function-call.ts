@@ -12,7 +12,6 @@ import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./
 import { FunctionUpstream, type UpstreamPorts } from "./function-upstream.ts";
 import { writeCall } from "./request-record.ts";
 import { type ResponseRecord, readResponseRecord } from "./response-record.ts";
-import { readLine } from "./said.ts";
 import { faultOfStatus, ThreadResponse, type ThreadResponseOwner } from "./thread-response.ts";
 import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
@@ -138,7 +137,6 @@ export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWai
     else if (word === WireWord.Taken) this.onTaken(records.number());
     else if (word === WireWord.Upgrade) this.onUpgrade(readUpgrade(records));
     else if (word === WireWord.Failed) this.end(faultOfStatus(records.number()), "error");
-    else if (word === WireWord.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
     else throw new RecordFault(`a thread said ${word}`);
   }
 
@@ -156,8 +154,7 @@ export class FunctionCall implements BodySink, ResponseSource, LinkCall, PoolWai
     // The place in the thread is the tunnel's from here on.
     this.link = null;
     this.leave();
-    const onLine = (line: FunctionLine) => site.services.listener.onLine(site.module, line);
-    const tunnel = new FunctionTunnel(link!, id, () => site.pool.serve(), onLine);
+    const tunnel = new FunctionTunnel(link!, id, () => site.pool.serve());
     link!.attach(id, tunnel);
     tunnel.start(ex!, record);
   }

@@ -1,7 +1,9 @@
 import { readChange } from "./hooked-request.ts";
+import { readLine } from "./said.ts";
 import { ThreadPlaces } from "./thread-places.ts";
 import {
   Batch,
+  type FunctionLine,
   LARGE_PIECE_BYTES,
   type LargePiece,
   MAX_PIECE_BYTES,
@@ -46,6 +48,8 @@ export interface LinkPorts {
   onBroken(thread: number): void;
   /** It does not come back from a call whose time is over. */
   onOverdue(thread: number, call: OverdueCall): void;
+  /** What a module logs, whatever has become of the call that it belongs to. */
+  onLine(module: string, line: FunctionLine): void;
 }
 
 const LAST_ID = 0x7ffffffe;
@@ -64,6 +68,7 @@ export class FunctionLink {
   readonly places: ThreadPlaces;
   /** Whether new requests go elsewhere. */
   isRetired = false;
+  private readonly module: string;
   private readonly port: MessagePort;
   private readonly cells: Int32Array;
   private readonly worker: number;
@@ -80,7 +85,7 @@ export class FunctionLink {
    * @param onIdle called when the last request of a retired thread is over
    */
   constructor(
-    thread: number,
+    { thread, module }: { readonly thread: number; readonly module: string },
     port: MessagePort,
     cells: SharedArrayBuffer,
     worker: number,
@@ -88,6 +93,7 @@ export class FunctionLink {
     onIdle: (link: FunctionLink) => void,
   ) {
     this.thread = thread;
+    this.module = module;
     this.port = port;
     this.cells = new Int32Array(cells);
     this.places = new ThreadPlaces(this.cells, worker);
@@ -215,6 +221,7 @@ export class FunctionLink {
   private read(records: Records): void {
     while (records.next()) {
       if (records.word === WireWord.Upstream) this.ask(records);
+      else if (records.word === WireWord.Log) this.ports.onLine(this.module, readLine(records));
       else (this.calls.get(records.id) ?? NO_CALL).onRecord(records.word, records);
     }
   }
@@ -223,7 +230,7 @@ export class FunctionLink {
 /** Reads over the record of a call that is over. */
 const NO_CALL: LinkCall = {
   onRecord(word, records): void {
-    if (word === WireWord.Body || word === WireWord.Log) records.raw();
+    if (word === WireWord.Body) records.raw();
     else if (word === WireWord.Taken || word === WireWord.Failed) records.line();
     else if (word === WireWord.Response) skipResponse(records);
     else if (word === WireWord.Changed) {

@@ -4,8 +4,7 @@ import { Framing } from "../../message/request-head.ts";
 import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { fieldsFault } from "./response-record.ts";
-import { readLine } from "./said.ts";
-import { type FunctionLine, RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
+import { RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
 
 /** Why a request is no handshake of a WebSocket that can be accepted, or "". RFC 6455 §4.2.1 */
 export function socketFault({ request }: Exchange, fields: UpgradeRecord["fields"]): string {
@@ -32,21 +31,16 @@ export class FunctionTunnel implements TunnelEnd, ResponseSource, LinkCall {
   private readonly link: FunctionLink;
   private readonly id: number;
   private readonly onOver: () => void;
-  private readonly onLine: (line: FunctionLine) => void;
   private client: TunnelEnd | null = null;
   private readonly window: SendWindow = new SendWindow();
   private isFull = false;
   private readonly taken: TakenBytes = new TakenBytes();
 
-  /**
-   * @param onOver the place in the thread is free again
-   * @param onLine learns of lines for the log
-   */
-  constructor(link: FunctionLink, id: number, onOver: () => void, onLine: (line: FunctionLine) => void) {
+  /** @param onOver the place in the thread is free again */
+  constructor(link: FunctionLink, id: number, onOver: () => void) {
     this.link = link;
     this.id = id;
     this.onOver = onOver;
-    this.onLine = onLine;
   }
 
   /** Accepts it. The caller has looked at the handshake. */
@@ -73,7 +67,6 @@ export class FunctionTunnel implements TunnelEnd, ResponseSource, LinkCall {
     else if (word === WireWord.Taken) {
       if (this.window.taken(records.number())) this.client?.tunnelWritable();
     } else if (word === WireWord.End || word === WireWord.Fault) this.shut();
-    else if (word === WireWord.Log) this.onLine(readLine(records));
     else if (word === WireWord.Failed) records.line();
     else throw new RecordFault(`a thread said ${word} of a WebSocket`);
   }

@@ -14,7 +14,6 @@ import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
 import { writeCall } from "./request-record.ts";
 import { readResponseRecord } from "./response-record.ts";
-import { readLine } from "./said.ts";
 import { faultOfStatus, ThreadResponse, type ThreadResponseOwner } from "./thread-response.ts";
 import { CallKind, RecordFault, type Records, WireWord } from "./wire.ts";
 
@@ -153,7 +152,6 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ThreadRespons
     else if (word === WireWord.End) this.onEnd();
     else if (word === WireWord.Fault) this.fail(Fault.FunctionFailed, "error");
     else if (word === WireWord.Failed) this.fail(faultOfStatus(records.number()), "error");
-    else if (word === WireWord.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
     else if (word === WireWord.Taken) records.line();
     else throw new RecordFault(`a thread said ${word} of a hook`);
   }

@@ -98,7 +98,7 @@ export class WorkerFunctions {
 
   private add({ module, thread, port, cells, exports }: Extract<FunctionNews, { what: "ready" }>): void {
     const pool = this.poolOf(module);
-    const link = new FunctionLink(thread, port, cells, this.worker, this.ports, (idle) => this.left(idle));
+    const link = new FunctionLink({ thread, module }, port, cells, this.worker, this.ports, (idle) => this.left(idle));
     this.links.set(thread, { link, pool });
     pool.add(link, exports);
   }

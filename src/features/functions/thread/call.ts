@@ -162,6 +162,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
           this.link.record(WireWord.Fault, this.id);
           this.done();
         },
+        onCancelError: (error) => this.report(error, name, "cancel of the body of its response"),
       },
       mayHaveBody ? length : -1,
     );
@@ -217,6 +218,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
         this.link.record(WireWord.Fault, this.id);
         this.done();
       },
+      onCancelError: (error) => this.report(error, "onRequest", "cancel of the body of its request"),
     });
     this.outgoing.start(own.body as ReadableStream<unknown> | null);
   }

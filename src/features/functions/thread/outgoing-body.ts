@@ -25,6 +25,8 @@ export interface OutgoingOwner {
   onSent(): void;
   /** Reading the body failed, or it is none of bytes. */
   onReadError(error: unknown): void;
+  /** The module's own handler of a body that is not wanted any more has failed. */
+  onCancelError(error: unknown): void;
 }
 
 /**
@@ -86,7 +88,7 @@ export class OutgoingBody implements Late {
     if (this.isOver) return;
     this.isOver = true;
     this.early = null;
-    this.reader?.cancel(reason).catch(() => {});
+    this.leave(reason);
     this.resume?.();
   }
 
@@ -158,8 +160,15 @@ export class OutgoingBody implements Late {
   private failRead(error: unknown): void {
     this.isOver = true;
     this.early = null;
-    this.reader?.cancel(error).catch(() => {});
+    this.leave(error);
     this.owner.onReadError(error);
+  }
+
+  /** What fails for the reason that was given is no news. */
+  private leave(reason: unknown): void {
+    this.reader?.cancel(reason).catch((error) => {
+      if (error !== reason && (error as Error | null)?.name !== "AbortError") this.owner.onCancelError(error);
+    });
   }
 
   private checkLength(): void {

@@ -47,6 +47,8 @@ export class UpstreamCall implements Receiver {
         },
         onSent: () => {},
         onReadError: (error) => this.fail(error),
+        // It is in the log as what nobody has caught.
+        onCancelError: (error) => void Promise.reject(error),
       },
       declared,
     );

@@ -8,21 +8,37 @@ import {
   type ThreadDeath,
 } from "../../../../src/features/functions/function-link.ts";
 import { readResponseRecord } from "../../../../src/features/functions/response-record.ts";
-import { Batch, createCells, Records, WireCell, WireWord } from "../../../../src/features/functions/wire.ts";
+import {
+  Batch,
+  createCells,
+  type FunctionLine,
+  Records,
+  WireCell,
+  WireWord,
+} from "../../../../src/features/functions/wire.ts";
 
 /** A link whose thread is a function that is called with what it sends. */
 function linkOf(cells: SharedArrayBuffer = createCells(1)) {
   const broken: number[] = [];
   const overdue: OverdueCall[] = [];
+  const lines: string[] = [];
   const port = { onmessage: null as ((event: { data: unknown }) => void) | null, postMessage() {}, close() {} };
   const ports = {
     inTurn: (work: () => void) => work(),
     onException() {},
     onBroken: (thread: number) => broken.push(thread),
     onOverdue: (_: number, call: OverdueCall) => overdue.push(call),
+    onLine: (module: string, { fields }: FunctionLine) => lines.push(`${module} ${fields.message}`),
   };
-  const link = new FunctionLink(7, port as unknown as MessagePort, cells, 0, ports, () => {});
-  return { link, broken, overdue, say: (data: unknown) => port.onmessage!({ data }) };
+  const link = new FunctionLink(
+    { thread: 7, module: "m.ts" },
+    port as unknown as MessagePort,
+    cells,
+    0,
+    ports,
+    () => {},
+  );
+  return { link, broken, overdue, lines, say: (data: unknown) => port.onmessage!({ data }) };
 }
 
 function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: WireWord[] } {
@@ -75,6 +91,17 @@ describe("what a thread says", () => {
     link.open(callOf());
     say(data);
     expect(broken).toEqual([7]);
+  });
+
+  test("a line for the log is logged, whether or not its call is over", () => {
+    const { link, lines, broken, say } = linkOf();
+    const batch = new Batch();
+    for (const id of [link.open(callOf()), 8]) {
+      batch.begin(WireWord.Log, id);
+      batch.raw(JSON.stringify({ event: "function_log", level: "info", fields: { message: `of ${id}` } }));
+    }
+    say(batch.take());
+    expect([lines, broken]).toEqual([["m.ts of 2", "m.ts of 8"], []]);
   });
 
   test("whatever it is, reading it ends", () => {
