@@ -47,7 +47,7 @@ export class UpstreamCall implements Receiver {
         },
         onSent: () => {},
         onReadError: (error) => this.fail(error),
-        // It is in the log as what nobody has caught.
+        // The thread logs it: no handler of the module takes it.
         onCancelError: (error) => void Promise.reject(error),
       },
       declared,

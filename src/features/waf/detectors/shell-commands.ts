@@ -84,7 +84,24 @@ function commandKeywords(): string[] {
     ...each(SHELL_COMMANDS, (command) => `${command} /`),
     // Or a command that needs no argument.
     ...each(QUERY_COMMANDS, (command) => ` ${command}`),
-    ...["$shell ", '$shell"', "${shell}", "(){", "() {", "^</", "$0 -c", " ls -", " wget h", " curl h"],
+    ...[
+      "$shell ",
+      '$shell"',
+      "${shell",
+      "$bash ",
+      '$bash"',
+      "${bash",
+      "(){",
+      "() {",
+      "^</",
+      "$0 -c",
+      '$0" -c',
+      "${0} -c",
+      '${0}" -c',
+      " ls -",
+      " wget h",
+      " curl h",
+    ],
     ...each(SHELL_PREFIXES, (prefix) => `^${prefix} `),
     // A file of commands.
     ...[";", "; ", "&", "& ", "|", "| "].map((mark) => `${mark}. `),
@@ -315,7 +332,7 @@ class ShellCommands implements Detector {
     }
   }
 
-  /** `id`: glued to what precedes it, or alone. With a blank before it it is code within prose. */
+  /** `id`: glued to what precedes it, alone, or last behind a separator. With a blank before it it is code within prose. */
   private judgeBacktick(open: number): void {
     const { bytes } = this;
     const command = this.readCommand(open + 1);
@@ -329,7 +346,15 @@ class ShellCommands implements Detector {
     const isNested = before === Byte.OpenParen && bytes[open - 2] === Byte.Dollar;
     const isGlued = isNested || (open > 0 && before > Byte.Space && !BEFORE_CODE.includes(before));
     const isAlone = open === 0 && close === this.length - 1;
-    if (isGlued || isAlone) this.report(SHELL_SUBSTITUTION, open);
+    const isLast = !this.isText && close === this.length - 1 && this.isBehindSeparator(open);
+    if (isGlued || isAlone || isLast) this.report(SHELL_SUBSTITUTION, open);
+  }
+
+  private isBehindSeparator(at: number): boolean {
+    let before = at - 1;
+    while (before > at - MAX_CLOSERS && isShellSpace(this.bytes[before]!)) before--;
+    const byte = this.bytes[before];
+    return byte === Byte.Semicolon || byte === Byte.Bar || byte === Byte.Ampersand;
   }
 
   /** {cat,/etc/passwd}: a blank without a blank. */

@@ -57,8 +57,9 @@ export class PrefixReader {
     if (byte === Byte.Backslash || isQuote(byte)) return this.readWord(bytes, at, limit);
     if (!isLowerLetter(byte) && byte !== Byte.Underscore) return Prefix.None;
     const to = Math.min(limit, classEnd(bytes, at, WORD));
-    this.hasLookedFar = bytes[to] === Byte.Equals || bytes[to] === Byte.OpenParen;
-    if (bytes[to] === Byte.Equals) return this.readValue(bytes, to + 1, limit);
+    const equals = bytes[to] === Byte.Plus ? to + 1 : to;
+    this.hasLookedFar = bytes[equals] === Byte.Equals || bytes[to] === Byte.OpenParen;
+    if (bytes[equals] === Byte.Equals) return this.readValue(bytes, equals + 1, limit);
     if (bytes[to] === Byte.OpenParen) return this.readHead(bytes, to, limit);
     return this.readWord(bytes, at, limit);
   }
@@ -104,10 +105,10 @@ export class PrefixReader {
     return Prefix.Mark;
   }
 
-  /** The value of X=1, X='a b' or X=, and a blank behind it. */
+  /** The value of X=1, X='a b', X=(a b), X+=1 or X=, and a blank behind it. */
   private readValue(bytes: Uint8Array, from: number, limit: number): Prefix {
     let at = from;
-    let quote = 0;
+    let quote = bytes[from] === Byte.OpenParen ? Byte.CloseParen : 0;
     for (; at < limit && bytes[at] !== Byte.Nul; at++) {
       const byte = bytes[at]!;
       if (quote !== 0) {
@@ -132,19 +133,33 @@ export class PrefixReader {
   }
 }
 
-/** Whether the shell itself is at `from`, by the variable that has its name: $SHELL, "${SHELL}". @returns the offset behind it, -1 if not */
+/**
+ * Whether the shell itself is at `from`, by a variable that has its name: $SHELL, "${BASH}", ${SHELL:-sh}; or $0 -c, by which it was called.
+ * @returns the offset behind it, -1 if not
+ */
 export function shellVariableEnd(bytes: Uint8Array, from: number): number {
   const at = isQuote(bytes[from]!) ? from + 1 : from;
   if (bytes[at] !== Byte.Dollar) return -1;
-  // $0 -c: the name by which the shell was called.
-  const isCalled = bytes[at + 1] === ZERO && bytes[at + 2] === Byte.Space && bytes[at + 3] === Byte.Dash;
-  if (isCalled && bytes[at + 4] === LOWER_C && bytes[at + 5] === Byte.Space) return at + 2;
   const isBraced = bytes[at + 1] === Byte.OpenBrace;
   const name = at + (isBraced ? 2 : 1);
-  const to = name + 5;
-  if (SHELL.valueOf(bytes, name, to) === 0 || WORD[bytes[to]!] === 1) return -1;
-  const end = isBraced ? to + 1 : to;
-  return at > from && isQuote(bytes[end]!) ? end + 1 : end;
+  let end = name;
+  while (end < name + MAX_SHELL_NAME && WORD[bytes[end]!] === 1) end++;
+  const isCalled = bytes[name] === ZERO && end === name + 1;
+  if (!isCalled && SHELL.valueOf(bytes, name, end) === 0) return -1;
+  if (isBraced) {
+    const limit = end + MAX_SUBSTITUTE;
+    while (end < limit && bytes[end] !== Byte.CloseBrace && bytes[end]! > Byte.Space) end++;
+    if (bytes[end] !== Byte.CloseBrace) return -1;
+    end++;
+  }
+  if (at > from && isQuote(bytes[end]!)) end++;
+  return isCalled && !isInlineOption(bytes, end) ? -1 : end;
+}
+
+/** Whether ` -c ` is at `at`. */
+function isInlineOption(bytes: Uint8Array, at: number): boolean {
+  const isOption = bytes[at] === Byte.Space && bytes[at + 1] === Byte.Dash && bytes[at + 2] === LOWER_C;
+  return isOption && bytes[at + 3] === Byte.Space;
 }
 
 /** Offset after blanks, brackets and `!`. */
@@ -219,4 +234,8 @@ const MARKS: readonly number[] = [Byte.OpenParen, Byte.OpenBrace, Byte.Bang];
 const SIGNAL: WordSet = new WordSet([[1, "kill"]]);
 const word: Uint8Array = new Uint8Array(24);
 const NAMED: WordSet = new WordSet([[1, "function case"]]);
-const SHELL: WordSet = new WordSet([[1, "shell"]]);
+const SHELL: WordSet = new WordSet([[1, "shell bash"]]);
+/** Of the name of a variable: one more than the longest of them has. */
+const MAX_SHELL_NAME = 6;
+/** Of what stands in for a variable that is not set: `:-sh`. */
+const MAX_SUBSTITUTE = 16;
