@@ -130,7 +130,7 @@ export class Control implements PoolListener, ThreadPorts {
   readonly labels: TelemetryLabels = new TelemetryLabels();
   readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly stdout: ShownOutput = new ShownOutput(new FdOutput(1));
-  private readonly log: LogWriter = new LogWriter(this.stdout, Date.now);
+  readonly log: LogWriter = new LogWriter(this.stdout, Date.now);
   readonly threshold: LogThreshold = new LogThreshold();
   readonly addresses: LogAddresses = new LogAddresses();
   private readonly lines: LineSink = teed(this.log, (line) => this.parts.telemetry.addLines(line));

@@ -18,7 +18,8 @@ import type { Functions } from "../features/functions/control/functions.ts";
 import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import type { AnyLiveSource } from "../features/providers/control/live/live-source.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
-import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
+import { type LogOutputs, STANDARD_OUTPUT } from "../features/telemetry/control/log-outputs.ts";
+import type { LogWriter } from "../features/telemetry/log-writer.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
@@ -49,6 +50,7 @@ interface GatewayPorts {
   readonly labels: TelemetryLabels;
   readonly startedAtMs: number;
   readonly reloads: Reloads;
+  readonly log: Pick<LogWriter, "isFailing">;
   readonly ending: Ending;
   readonly operations: Operations;
   readonly cluster: Pick<ClusterLists, "unserved">;
@@ -79,7 +81,8 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     incidents: new IncidentReader(site.incidents),
     workers: pool.size,
     moves: (worker) => watch.moves(worker),
-    gateway: () => gatewayOf(site, from.outputs.failing),
+    gateway: () =>
+      gatewayOf(site, [...new Set([...(site.log.isFailing ? [STANDARD_OUTPUT] : []), ...from.outputs.failing])]),
     targets: () => targetsOf(nodes, labels),
     certificates: () => certificates.terms(),
     cache: () => {

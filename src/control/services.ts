@@ -38,6 +38,7 @@ import { type ExportPorts, TelemetryExport } from "../features/telemetry/control
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { LogWriter } from "../features/telemetry/log-writer.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
@@ -70,6 +71,8 @@ export interface ThreadPorts {
   readonly incidents: SharedArrayBuffer;
   readonly challenges: SharedArrayBuffer;
   readonly threshold: LogThreshold;
+  /** To standard output. */
+  readonly log: LogWriter;
   readonly addresses: LogAddresses;
   readonly remote: RemoteConfig | null;
   readonly startedAtMs: number;

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
-import { binaryWithHooks, EDGE_BINARY, runEdge, startGateway } from "../harness/gateway.ts";
+import { binaryWithHooks, EDGE_BINARY, freePort, runEdge, startGateway } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { runProcess } from "../harness/run-process.ts";
 
@@ -63,6 +63,33 @@ test("one that a link leads to fails edge check where the link leads nowhere", a
     const { code, stderr } = await runEdge(["check"], { config });
     expect([target, code, stderr]).toEqual([target, 1, expect.stringContaining(`${place} cannot be written: `)]);
     rmSync(link);
+  }
+}, 60_000);
+
+test("edge status names a syslog that takes no lines, and a standard output on a full disk", async () => {
+  const port = freePort();
+  const config = {
+    server: {
+      host: "127.0.0.1",
+      port,
+      access_log: { outputs: [{ syslog: `tcp://127.0.0.1:${freePort()}` }, { stdout: true }] },
+    },
+  };
+  writeFileSync(join(gateway.folder, "full.yaml"), `${JSON.stringify(config)}\n...\n`);
+  const full = Bun.spawn(["sh", "-c", `exec "${EDGE_BINARY}" serve --config full.yaml >/dev/full`], {
+    cwd: gateway.folder,
+  });
+  try {
+    await eventually(async () => {
+      await fetch(`http://127.0.0.1:${port}/x/lost`);
+      const args = [EDGE_BINARY, "status", "--url", `http://127.0.0.1:${port}`];
+      const { stdout } = await runProcess(args, { cwd: gateway.folder, timeout: 20_000 });
+      const said = /the access log cannot be written: (.*)/.exec(stdout)?.[1] ?? "";
+      expect([said.includes("tcp://127.0.0.1:"), said.includes("standard output")]).toEqual([true, true]);
+    });
+  } finally {
+    full.kill();
+    await full.exited;
   }
 }, 60_000);
 

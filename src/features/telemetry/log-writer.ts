@@ -73,6 +73,11 @@ export class LogWriter implements LineSink {
     this.droppedLines += lines;
   }
 
+  /** Whether the last lines could not be written. */
+  get isFailing(): boolean {
+    return !this.healthy;
+  }
+
   /** Resolves when all that was queued is out, or after `limitMs`: to be awaited before the process ends. */
   drain(limitMs: number): Promise<void> {
     if (!this.busy) return Promise.resolve();

@@ -46,7 +46,7 @@ export class RotatingFile implements LogOutput {
   private size = 0;
   private openedMs = 0;
   /** Whether lines cannot be written. */
-  isFailing = false;
+  private isFailing = false;
   /** Compressing of files goes on one after the other. */
   private tidying: Promise<void> = Promise.resolve();
 

@@ -10,14 +10,17 @@ import type { LogAddresses } from "../log-addresses.ts";
 import { type LogOutput, LogWriter } from "../log-writer.ts";
 import { logFileFault } from "../rotating-file.ts";
 
+/** How it is called for people. */
+export const STANDARD_OUTPUT = "standard output";
+
 /** An output that is in use. */
 interface OpenOutput {
   readonly key: string;
   readonly writer: LogWriter;
   reopen(): void;
   close(): void;
-  /** What cannot be written now; "" while it can. */
-  failing(): string;
+  /** For people. */
+  readonly name: string;
 }
 
 /** Where lines of the access log go that have outputs of their own, in the control thread. docs/operations.md#access-log */
@@ -43,7 +46,7 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
 
   /** Those that cannot be written now. */
   get failing(): readonly string[] {
-    return this.open.map((one) => one.failing()).filter((name) => name !== "");
+    return this.open.filter(({ writer }) => writer.isFailing).map(({ name }) => name);
   }
 
   /** Takes the outputs of a configuration; an output that was there goes on. */
@@ -88,7 +91,7 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
       writer: new LogWriter(output, Date.now),
       reopen() {},
       close() {},
-      failing: () => "",
+      name: file || syslog || STANDARD_OUTPUT,
       ...parts,
     });
     const listener = { onFailed: this.onFailed };
@@ -100,8 +103,7 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
     }
     const { RotatingFile } = await import("../rotating-file.ts");
     const output = new RotatingFile(file, rotate, listener);
-    const failing = () => (output.isFailing ? file : "");
-    return opened(output, { reopen: () => output.reopen(), close: () => output.reopen(), failing });
+    return opened(output, { reopen: () => output.reopen(), close: () => output.reopen() });
   }
 }
 
