@@ -63,14 +63,13 @@ function configOf(pid: number, cwd: string): string {
 /** Whether a process of this user or of the system's, or one whom the mode of the file lets read it. */
 function mayRead(pid: number, path: string): boolean {
   const status = readFileSync(`/proc/${pid}/status`, "latin1");
-  const ids = (name: string): number[] =>
-    (new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "").split(/\s+/).map(Number);
-  const [, uid] = ids("Uid");
+  const uid = Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN);
   if (uid === 0 || uid === process.geteuid?.()) return true;
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined) return false;
   if (file.uid === uid) return (file.mode & 0o400) !== 0;
-  const isOfGroup = ids("Gid").includes(file.gid) || ids("Groups").includes(file.gid);
+  const groups = [...status.matchAll(/^(?:Gid|Groups):(.*)$/gm)].flatMap(([, ids = ""]) => ids.trim().split(/\s+/));
+  const isOfGroup = groups.includes(`${file.gid}`);
   return (file.mode & (isOfGroup ? 0o040 : 0o004)) !== 0;
 }
 
