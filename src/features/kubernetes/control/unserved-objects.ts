@@ -11,11 +11,14 @@ export function unservedObjects(
   events: readonly ObjectEvent[],
   controller: string,
 ): readonly UnservedObject[] {
-  const found = new Map<string, UnservedObject>();
+  const found = new Map<string, Map<string, UnservedObject>>();
   const note = (object: ObjectRef, reason: string, message: string): void => {
-    const name = `${object.kind} ${object.namespace === "" ? "" : `${object.namespace}/`}${object.name}`;
-    if (found.size < MAX_OBJECTS)
-      found.set(`${name} ${reason} ${message}`, { object: name, reason, message: message.slice(0, MAX_MESSAGE) });
+    const { kind, namespace } = object;
+    const name = `${kind} ${namespace === "" ? "" : `${namespace}/`}${object.name}`;
+    const known = found.get(namespace) ?? new Map<string, UnservedObject>();
+    found.set(namespace, known);
+    if (known.size < MAX_OBJECTS)
+      known.set(`${name} ${reason} ${message}`, { object: name, reason, message: message.slice(0, MAX_MESSAGE) });
   };
   for (const { object, status } of statuses)
     for (const { part, conditions } of conditionsIn(status, controller)) {
@@ -25,7 +28,16 @@ export function unservedObjects(
       for (const { reason, message } of bad) if (message !== "" || !isTold) note(object, reason, `${part}${message}`);
     }
   for (const { object, type, reason, message } of events) if (type === "Warning") note(object, reason, message);
-  return [...found.values()];
+  return inTurn([...found.values()].map((known) => [...known.values()]));
+}
+
+/** The first of each namespace, then the second ones: one namespace with many hides no other one. */
+function inTurn(all: readonly (readonly UnservedObject[])[]): readonly UnservedObject[] {
+  const made: UnservedObject[] = [];
+  const rounds = all.reduce((most, { length }) => Math.max(most, length), 0);
+  for (let i = 0; i < rounds && made.length < MAX_OBJECTS; i++) made.push(...all.flatMap((some) => some[i] ?? []));
+  const kept = new Set(made.slice(0, MAX_OBJECTS));
+  return all.flatMap((some) => some.filter((one) => kept.has(one)));
 }
 
 interface Conditions {
