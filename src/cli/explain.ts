@@ -128,7 +128,7 @@ function notesOnSources({ providers }: RuntimeConfig): string[] {
   const live = Object.entries({ docker, consul, nomad, etcd, kubernetes: kubernetes.enabled ? kubernetes : null });
   const names = live.flatMap(([name, settings]) => (settings === null ? [] : [name]));
   if (names.length === 0) return [];
-  return [`routes of ${names.join(" and ")} are not in the files: edge routes list shows those that serve`];
+  return [`routes of ${names.join(" and ")} are not in the files: edge routes list has all of a running gateway`];
 }
 
 const STDOUT = 1;
