@@ -32,6 +32,7 @@ page(
   "names.html",
   `${VARIABLES.map((name) => `<!--#echo var="${name}" -->`).join(" ")} <!--#include virtual="menu.html" -->`,
 );
+page("key.html", '<!--#include virtual="/part/key" -->');
 page("plain.txt", '<!--#include virtual="/s/menu.html" -->');
 
 const origin = EchoOrigin.start();
@@ -142,6 +143,10 @@ describe("an include that is refused", () => {
     expect(first.text).toBe(`MENU${ERROR}`);
     const cookie = `Cookie: ${first.fields.get("set-cookie")?.split(";")[0]}`;
     expect((await get("/strict/two.html", [BASIC, cookie])).text).toBe(`MENU${ERROR}`);
+    // Another route's origin does not get the credentials that the page was for.
+    origin.on("/part/key", (call) => call.reply("200 OK", [HTML], "KEY"));
+    expect((await get("/strict/key.html", [BASIC, cookie])).text).toBe("KEY");
+    expect(origin.requestsFor("/part/key").map(({ fields }) => fields.has("authorization"))).toEqual([false]);
     const other = `${cookie}; ${(await get("/other/menu.html")).fields.get("set-cookie")?.split(";")[0]}`;
     expect((await get("/strict/two.html", [BASIC, other])).text).toBe("MENUMENU");
   });

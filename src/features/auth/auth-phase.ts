@@ -4,6 +4,7 @@ import type { AuthIdentity } from "../../message/client-peer.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { pageOf } from "../../message/page-part.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { type Judgement, refusedWith } from "./judgement.ts";
@@ -68,6 +69,7 @@ export class AuthPhase implements Phase {
   run(ex: Exchange): Verdict {
     const method = this.methods[ex.route!.index]!;
     if (method === null) {
+      this.cleanPart(ex);
       this.cleaner?.(ex.request);
       return Verdict.Next;
     }
@@ -87,6 +89,7 @@ export class AuthPhase implements Phase {
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
     method.clean?.(ex.request);
     if (judgement.kind === "in" || judgement.kind === "alone") {
+      this.cleanPart(ex);
       this.cleaner?.(ex.request);
       if (judgement.kind === "in") this.letIn(ex, method, judgement.identity);
       return Verdict.Next;
@@ -104,15 +107,20 @@ export class AuthPhase implements Phase {
     return Verdict.Done;
   }
 
+  /** Takes off a part the credentials that were for its page: they are for no other route. */
+  private cleanPart(ex: Exchange): void {
+    for (let page = pageOf(ex); page !== null; page = pageOf(page)) {
+      if (page.route === null) continue;
+      this.methods[page.route.index]?.clean?.(ex.request);
+      if (page.identity?.hidesCredentials === true) hideAuthorization(ex.request);
+    }
+  }
+
   /** Leaves who it is, and gives request and response what the method says. */
   private letIn(ex: Exchange, method: AuthMethod, identity: AuthIdentity): void {
     ex.identity = identity;
     const { headers } = ex.request;
-    if (identity.hidesCredentials) {
-      for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
-        headers.ids[i] = HeaderId.NamedByConnection;
-      }
-    }
+    if (identity.hidesCredentials) hideAuthorization(ex.request);
     for (const [name, value] of this.sound(ex, method, identity.fields)) headers.add(name, value);
     const responseFields = this.sound(ex, method, identity.responseFields);
     if (responseFields.length > 0) ex.response.addExtra(new ExtraFields(responseFields));
@@ -126,6 +134,11 @@ export class AuthPhase implements Phase {
     }
     return fields.filter(([, value]) => isSound(value));
   }
+}
+
+function hideAuthorization({ headers }: RequestHead): void {
+  for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1))
+    headers.ids[i] = HeaderId.NamedByConnection;
 }
 
 const REFUSALS: ReadonlyMap<number, Fault> = new Map([

@@ -336,7 +336,9 @@ function originAt(
   runsScripts = false,
 ): OriginConfig & { readonly url: string } {
   const parsed = parseOrigin(url, (socket) => files.absolute(socket), runsScripts);
-  if (typeof parsed === "string") log.fault([...path, key], parsed);
+  const isMap = url.trim().startsWith("{map.");
+  if (typeof parsed === "string")
+    log.fault([...path, key], isMap ? "only target of a route takes {map.NAME}: name one server here" : parsed);
   const origin = typeof parsed === "string" ? originOf("http", "", 0, "") : parsed;
   return { ...origin, url: originUrl(origin) };
 }
