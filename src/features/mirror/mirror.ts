@@ -79,7 +79,7 @@ export class Mirror {
     this.services = services;
   }
 
-  /** Whether a request is to be mirrored; one that would be but cannot be counts as skipped. */
+  /** Whether a request is to be mirrored; a request too long, or beyond the places, counts as skipped. */
   wants({ request }: Exchange): boolean {
     const { share } = this.settings;
     if (share < 1 && this.services.random() >= share) return false;

@@ -328,7 +328,7 @@ function resolveMirrors(values: Pick<Values<typeof rows>, "mirror" | "mirrors">,
   return mirrorList.resolve!([...values.mirrors], below(spot, "mirrors"));
 }
 
-/** The server of an address; one that cannot be read is a fault. */
+/** The server of an address; an unreadable address is a fault. */
 function originAt(
   url: string,
   key: string,
