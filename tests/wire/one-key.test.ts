@@ -398,5 +398,9 @@ describe("hooks", () => {
       expect(await status("/hook/c", "Authorization: Basic YTpi", ...refresh)).toEndWith("; detail=identity");
     }
     for (const path of ["/hook/a", "/hook/b"]) expect(await status(path)).toBe("edge; fwd=uri-miss; stored");
+    // A POST that a hook sends elsewhere takes out the resource that its client has named.
+    await gateway.once(request("POST /hook/a", ["X-To: b"], "x"));
+    expect(await status("/hook/a")).toBe("edge; fwd=uri-miss; stored");
+    expect(await status("/hook/b")).toContain("edge; hit");
   });
 });

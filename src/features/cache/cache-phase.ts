@@ -13,6 +13,7 @@ import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
 import type { PurgeRequests } from "./purge-requests.ts";
 import { NOT_STORED } from "./replies.ts";
+import { AskedResource } from "./request-keys.ts";
 import { isPartOnly, isSelective } from "./selection.ts";
 import type { CacheKey } from "./store/cache-key.ts";
 import { type CacheFetch, LookupKind, type StaleLookup } from "./store/cache-lookup.ts";
@@ -56,6 +57,7 @@ export class CachePhase implements Phase {
       const purged = this.parts.purges === null ? null : this.parts.purges.run(ex);
       if (purged !== null) return purged;
       ex.cacheResult = CacheResult.OtherMethod;
+      if (policy.mayChange) ex.cacheUse = new AskedResource(this.parts.fetches.keys.of(ex));
       return Verdict.Next;
     }
     if (policy.key !== null) policy.key.rewrite(ex.request);

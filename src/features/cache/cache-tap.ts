@@ -4,7 +4,7 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
-import type { RequestKeys } from "./request-keys.ts";
+import { AskedResource, type RequestKeys, resourceOf } from "./request-keys.ts";
 import type { CacheKey } from "./store/cache-key.ts";
 import type { CacheStore } from "./store/cache-store.ts";
 
@@ -82,7 +82,9 @@ export class CacheTap implements ResponseTap {
 
   /** RFC 9111 §4.4: the resource itself, and what the response names on the same host. */
   private invalidate(ex: Exchange): void {
-    this.takeOut(this.keys.of(ex));
+    const { cacheUse: asked } = ex;
+    const isKept = asked instanceof AskedResource;
+    this.takeOut(isKept ? this.keys.ofUri(asked.authority, asked.target) : this.keys.of(ex));
     for (const id of [HeaderId.Location, HeaderId.ContentLocation]) {
       const named = ex.response.headers.valueOf(id);
       if (named !== "") this.invalidateNamed(ex, named);
@@ -99,8 +101,7 @@ export class CacheTap implements ResponseTap {
   private takeOut(key: CacheKey): void {
     this.store.invalidate(key);
     if (this.onInvalidated === null) return;
-    const [authority = "", target = ""] = key.bytes.latin1Slice(0, key.uriBytes).split("\0");
-    this.onInvalidated(authority, target);
+    this.onInvalidated(...resourceOf(key));
   }
 }
 

@@ -2,6 +2,7 @@ import { Byte, latin1 } from "../../core/bytes.ts";
 import { trimmedEnd } from "../../core/trimming.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import type { Held } from "../../message/ports.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import { percentEncoded } from "../../proto/target/routed-path.ts";
 import type { KeyRules } from "./key-rules.ts";
@@ -79,6 +80,24 @@ export class RequestKeys {
     key.endVariant();
     return key;
   }
+}
+
+/** The resource that a request named at its look-up: hooks, which come later, may send it to another. */
+export class AskedResource implements Held {
+  readonly authority: string;
+  readonly target: string;
+
+  constructor(key: CacheKey) {
+    [this.authority, this.target] = resourceOf(key);
+  }
+
+  release(): void {}
+}
+
+/** Authority and target of a key. */
+export function resourceOf({ bytes, uriBytes }: CacheKey): [authority: string, target: string] {
+  const [authority = "", target = ""] = bytes.latin1Slice(0, uriBytes).split("\0");
+  return [authority, target];
 }
 
 /**
