@@ -24,7 +24,7 @@ import {
 } from "../rule.ts";
 import { isCommandParameter } from "./parameter-names.ts";
 import { findShellIdioms, IDIOM_RULES, idiomKeywords } from "./shell-idioms.ts";
-import { isPrefixWord, Prefix, PrefixReader, SHELL_PREFIXES, shellVariableEnd } from "./shell-prefixes.ts";
+import { behindMarks, isPrefixWord, Prefix, PrefixReader, SHELL_PREFIXES, shellVariableEnd } from "./shell-prefixes.ts";
 import {
   COMMANDS,
   Command,
@@ -406,15 +406,7 @@ class ShellCommands implements Detector {
   /** Reads a name with its path, with quotes and backslashes in it. @returns its kind, or 0 */
   private readName(from: number, limit: number): Command | 0 {
     const { bytes } = this;
-    let at = from;
-    while (
-      at < limit &&
-      (isShellSpace(bytes[at]!) ||
-        bytes[at] === Byte.OpenParen ||
-        bytes[at] === Byte.OpenBrace ||
-        bytes[at] === Byte.Bang)
-    )
-      at++;
+    let at = behindMarks(bytes, from, limit);
     this.wordFrom = at;
     const behindShell = shellVariableEnd(bytes, at);
     if (behindShell > 0) {

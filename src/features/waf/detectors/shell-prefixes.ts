@@ -163,7 +163,7 @@ function isInlineOption(bytes: Uint8Array, at: number): boolean {
 }
 
 /** Offset after blanks, brackets and `!`. */
-function behindMarks(bytes: Uint8Array, from: number, limit: number): number {
+export function behindMarks(bytes: Uint8Array, from: number, limit: number): number {
   let at = from;
   while (at < limit && (isShellSpace(bytes[at]!) || MARKS.includes(bytes[at]!))) at++;
   return at;
