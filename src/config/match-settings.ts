@@ -11,7 +11,7 @@ import { country } from "./place-kinds.ts";
 import { block } from "./row.ts";
 import { cidr, flag, percent, textLike } from "./scalars.ts";
 
-/** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
+/** The demands on the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
   const kind = resolved(pairs(wanted(), "NAME: value"), (found, { path, log }): readonly FieldTest[] => {
     for (const [name, value] of found) {

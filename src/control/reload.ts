@@ -71,7 +71,7 @@ interface ReloadPorts {
   readonly event: WriteEvent;
 }
 
-/** What has come of a reload. */
+/** The outcome of a reload. */
 export interface ReloadOutcome {
   readonly ok: boolean;
   /** Of the configuration in use now. */

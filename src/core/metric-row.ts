@@ -49,7 +49,7 @@ export interface Sample {
   readonly metricName?: string;
 }
 
-/** What is read of a row: its labels, and no others. */
+/** The part that is read of a row: its labels, and no others. */
 type SampleOf<Row extends MetricRow> = Row["kind"] extends "histogram"
   ? Sample
   : { readonly value: number; readonly labels: Readonly<Record<Row["labels"][number], string>> };

@@ -98,7 +98,7 @@ interface RoomHold {
 }
 
 /**
- * What has come of a request's body while its taker has stopped it, over HTTP/2 and HTTP/3, whose streams share a connection that
+ * The received part of a request's body while its taker has stopped it, over HTTP/2 and HTTP/3, whose streams share a connection that
  * is read on. It is counted on the budget for held bodies; the client is not to blame, so the body is never evicted for it.
  */
 export class HeldBody implements RoomOwner {

@@ -153,7 +153,7 @@ function candidatesOf(name: string, { search, ndots }: ResolvConf): readonly str
   return dots >= ndots ? [name, ...searched] : [...searched, name];
 }
 
-/** What is read of resolv.conf(5). */
+/** The part that is read of resolv.conf(5). */
 interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];

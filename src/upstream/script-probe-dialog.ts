@@ -56,7 +56,7 @@ export abstract class ScriptProbeDialog implements ProbeDialog {
   }
 }
 
-/** What is asked of a script, and of an application, by a probe. @param own what only one of both is told */
+/** The demands on a script, and on an application, by a probe. @param own what only one of both is told */
 export function probeParams(
   path: string,
   authority: string,

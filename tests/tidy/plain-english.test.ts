@@ -33,7 +33,7 @@ const TURNS: readonly Turn[] = [
     name: "those that, one that",
     pattern: /\b(?:those|ones?) (?:that|who|which)\b/gi,
     pages: 52,
-    sources: 510,
+    sources: 470,
   },
   {
     name: "is told, without an agent",

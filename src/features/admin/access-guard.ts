@@ -13,7 +13,7 @@ import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { isLocalName } from "./local-name.ts";
 import type { Operator } from "./operator.ts";
 
-/** What `internal_api` says of those who may come. */
+/** What `internal_api` says of all who may come. */
 interface AccessConfig {
   readonly allow: readonly Cidr[];
   readonly hosts: readonly string[];
@@ -24,9 +24,9 @@ interface AccessConfig {
 /**
  * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
  * judged on the TCP peer; all others get 403. The client that a PROXY header or a trusted proxy names must be allowed as well.
- * With `internal_api.auth`, those who may come must be admitted by it, or show the token.
- * With `internal_api.token` set alone, those who may come must also show it (401 otherwise). Without one, a request that another
- * proxy has forwarded gets 403, and clients on this machine, and those that come by their address alone, must also call the gateway by a name
+ * With `internal_api.auth`, all who may come must be admitted by it, or show the token.
+ * With `internal_api.token` set alone, all who may come must also show it (401 otherwise). Without one, a request that another
+ * proxy has forwarded gets 403, and clients on this machine, and all that come by their address alone, must also call the gateway by a name
  * that no page of the web can have, or by one of `internal_api.hosts`: a page whose name resolves to the gateway's address gets 403.
  * Who may open the UNIX socket of `internal_api.socket` may come, and needs nothing else; the sockets of other listeners are for clients. docs/security.md#internal-endpoints
  */

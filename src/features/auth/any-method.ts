@@ -47,7 +47,7 @@ export class AnyMethod implements AuthMethod {
     question.methods[question.refusals.length]!.onLeft?.(ex);
   }
 
-  /** Asks those that have not been asked. @returns null if a judgement comes later */
+  /** Asks all that have not been asked. @returns null if a judgement comes later */
   private goOn(question: Question): Judgement | null {
     const { ex, refusals, later, methods } = question;
     while (refusals.length < methods.length) {

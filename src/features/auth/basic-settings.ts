@@ -68,7 +68,7 @@ function checkBasic({ users_file, users }: Values<typeof basicRows>, spot: Spot)
   }
 }
 
-/** The users of a file in the format of htpasswd. Empty lines and those that begin with `#` are passed over. */
+/** The users of a file in the format of htpasswd. Empty lines and all that begin with `#` are passed over. */
 function readUsers(file: string, { path, log }: Spot): readonly UserConfig[] {
   let text: string;
   try {

@@ -1,5 +1,5 @@
 /**
- * Places for those who wait for a helper: so many in all, and a quarter more for clients that have few of them, so that one client which
+ * Places for all who wait for a helper: so many in all, and a quarter more for clients that have few of them, so that one client which
  * has taken all leaves others a place.
  */
 export class ClientShares {

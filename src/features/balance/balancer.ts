@@ -61,7 +61,7 @@ export class Balancer implements TargetChoice {
     return this.all.hasUsable() ? null : this.chooseOut(ex, tried);
   }
 
-  /** One of those that are out. */
+  /** One of all that are out. */
   private chooseOut(ex: Exchange, tried: number): BalancedTarget | null {
     return this.all.next(tried)?.enterAnyway(ex) ?? null;
   }
@@ -124,7 +124,7 @@ export class WeighedNode {
   readonly weight: number;
   /** Hash of its name. */
   readonly seed: number;
-  /** Its bit among those that were tried; from 32 targets on some share one. */
+  /** Its bit among all that were tried; from 32 targets on some share one. */
   readonly bit: number;
 
   /** @param index among all targets of the route or stream */

@@ -17,7 +17,7 @@ export class SmoothRoundRobin<T extends WeighedNode = BalancedTarget> implements
     return this.pickWithin(tried, Number.POSITIVE_INFINITY);
   }
 
-  /** The same among those whose load is at most `maxLoad`, and those that are idle. */
+  /** The same among those whose load is at most `maxLoad`, and all that are idle. */
   pickWithin(tried: number, maxLoad: number): T | null {
     const { targets, credits } = this;
     let best = -1;

@@ -75,7 +75,7 @@ export class Sticky implements Policy {
   private readonly others: Policy;
 
   /**
-   * @param targets those that the policy chooses among
+   * @param targets all that the policy chooses among
    * @param others chooses for clients without a cookie, and for those whose target is out
    */
   constructor(cookie: StickyCookie, targets: readonly BalancedTarget[], others: Policy) {

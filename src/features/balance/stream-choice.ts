@@ -42,7 +42,7 @@ class StreamTarget<D> extends WeighedNode {
 
 /**
  * The choice among a stream's targets, by the same policies as for requests: backups only if no other may be used, and if none may
- * be, those that are out in turn. docs/streams.md#targets
+ * be, all that are out in turn. docs/streams.md#targets
  */
 export class StreamChoice<D> {
   /** Targets that may be chosen at all. */

@@ -64,7 +64,7 @@ function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarg
 
 /**
  * The policy of a name, among some targets.
- * @param byKey makes those that go by a key of what looks for a target
+ * @param byKey makes all that go by a key of what looks for a target
  */
 export function policyAmong<E, T extends WeighedNode>(
   name: LoadBalancingConfig["policy"],

@@ -147,7 +147,7 @@ export class DiskReads {
     else setImmediate(() => this.ports.inTurn(() => this.store.unpin(fill)));
   }
 
-  /** There is no room for it: those who wait go to the origin. */
+  /** There is no room for it: all who wait go to the origin. */
   noRoom(one: DiskRead): void {
     this.giveUp(one, FillResult.NotStorable);
     this.end(one, true);

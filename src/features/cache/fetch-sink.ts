@@ -293,7 +293,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
   }
 
   /**
-   * A body whose length was not announced is too large, or there is no room for it: those who wait go on by themselves, and the
+   * A body whose length was not announced is too large, or there is no room for it: all who wait go on by themselves, and the
    * client gets what is in the memory, then the rest as it comes.
    */
   private spill(ex: Exchange, first: Piece): boolean {
@@ -377,7 +377,7 @@ export class FetchSink extends PassingSink implements ResponseSource, Held, Body
     return response.framing === Framing.Length ? response.contentLength : 0;
   }
 
-  /** Nothing will be stored: those who wait go on at once, and everything passes. */
+  /** Nothing will be stored: all who wait go on at once, and everything passes. */
   private pass(ex: Exchange): void {
     this.stage = Stage.Passing;
     if (this.fill >= 0 && ex.response.status < 500) this.fetches.noteUnstorable(ex);

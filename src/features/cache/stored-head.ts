@@ -142,7 +142,7 @@ export class HitFields {
   }
 
   /**
-   * Writes the fields after those that the block has.
+   * Writes the fields after all that the block has.
    * @param at where `StoredHeads.read` ended
    * @param times whole seconds; what is stale has less than none left
    * @param key what the entry is found by, as the parameter says it; "" if it is not to be said

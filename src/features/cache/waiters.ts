@@ -156,7 +156,7 @@ export class Waiters {
   }
 }
 
-/** In the place of a slot: for those that wait for no fetch. */
+/** In the place of a slot: for all that wait for no fetch. */
 const NO_FETCH = -1;
 
 /** One exchange that waits. */

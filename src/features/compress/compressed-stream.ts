@@ -5,7 +5,7 @@ import type { TurnOwner, WaitingTurn } from "./codec-turns.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
 import type { CompressionPorts } from "./compression-services.ts";
 
-/** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
+/** Bytes of a stream that are compressed at a time, and all that may wait for it before its source is stopped. */
 const COMPRESSION_SLICE_BYTES = 65_536;
 const MAX_COMPRESSION_BACKLOG_BYTES = 131_072;
 

@@ -48,7 +48,7 @@ export class Attackers {
     if (ja4 !== "") entry.ja4 = ja4;
   }
 
-  /** The worst first; those that have been quiet for long are forgotten. */
+  /** The worst first; all that have been quiet for long are forgotten. */
   worst(nowMs: number): LiveAttacker[] {
     for (const [address, { lastAt }] of this.entries) {
       if (nowMs - lastAt < QUIET_MS) break;

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** What is shown of a fleet. docs/fleet.md */
+/** The view of a fleet. docs/fleet.md */
 export const FLEET_METRICS = {
   gateway_cluster_store_up: {
     kind: "gauge",
@@ -63,7 +63,7 @@ export const FLEET_METRICS = {
   },
 } as const satisfies MetricRows;
 
-/** What is shown of a configuration from afar. docs/fleet.md#configuration-from-afar */
+/** The view of a configuration from afar. docs/fleet.md#configuration-from-afar */
 export const REMOTE_METRICS = {
   gateway_config_source_up: {
     kind: "gauge",

@@ -2,7 +2,7 @@ import { Byte } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Batch } from "./wire.ts";
 
-/** Writes fields into a record: how many, then names and values. @param drop 1 at the ids of those that are left out */
+/** Writes fields into a record: how many, then names and values. @param drop 1 at the ids of all that are left out */
 export function writeFields(out: Batch, headers: HeaderBlock, drop: Uint8Array): void {
   const { bytes, ids } = headers;
   let count = 0;

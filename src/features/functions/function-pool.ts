@@ -120,7 +120,7 @@ export class FunctionPool {
     for (const waiter of all) waiter.onRefused(Fault.FunctionFailed);
   }
 
-  /** The thread that has least of this worker among those that have a place, which is taken. */
+  /** The thread that has least of this worker among all that have a place, which is taken. */
   private free(): FunctionLink | null {
     const { links } = this;
     if (links.length > 1) links.sort((a, b) => a.load - b.load);

@@ -54,7 +54,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ResponseSink {
   private readonly id: number;
   private readonly onOver: (call: FunctionUpstream) => void;
   private ex: Exchange | null = null;
-  /** What has come of the body and is not wanted yet. */
+  /** The part of the body that has come and is not wanted yet. */
   private readonly held: KeptBytes = new KeptBytes();
   private isPaused = false;
   private isDelivering = false;

@@ -23,7 +23,7 @@ export class QueuePlaces {
     return true;
   }
 
-  /** Takes so many, whether there are as many or not: those that wait already. */
+  /** Takes so many, whether there are as many or not: all that wait already. */
   move(count: number): void {
     Atomics.add(this.cells, 0, count);
     Atomics.add(this.cells, this.own, count);

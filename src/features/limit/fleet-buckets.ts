@@ -222,7 +222,7 @@ export class FleetBuckets {
     });
   }
 
-  /** The store has answered for a bucket, or not: those who have waited for that are decided. */
+  /** The store has answered for a bucket, or not: all who have waited for that are decided. */
   private settle(bucket: Bucket, reply: BucketReply | null, nowMs: number): void {
     if (reply === null) bucket.fail();
     else bucket.take(reply, nowMs);

@@ -1,7 +1,7 @@
 /** Bytes of a body that are compared with the mirror's; the mirror's own is not read any further. */
 export const MAX_COMPARED_BYTES = 1_048_576;
 
-/** What is kept of a response: its status, and a hash of its body's first MAX_COMPARED_BYTES, taken as they pass. */
+/** The record of a response: its status, and a hash of its body's first MAX_COMPARED_BYTES, taken as they pass. */
 export class ResponseDigest {
   status = 0;
   private readonly hash = new Bun.CryptoHasher("sha256");

@@ -32,7 +32,7 @@ export class MatchVaryTap implements ResponseTap {
 
   /**
    * @param asked by the routes' numbers, the routes that may have been asked before
-   * @param unrouted those that may have been asked if none took the request
+   * @param unrouted all that may have been asked if none took the request
    */
   constructor(asked: readonly (readonly ChoosyRoute[])[], unrouted: readonly ChoosyRoute[]) {
     this.asked = asked;

@@ -110,7 +110,7 @@ function oneOf(wanted: readonly string[]): KnockTest["test"] {
   return (value) => value !== "" && tests.some(({ holds }) => holds(new Set([value])));
 }
 
-/** What is asked of the values of one name. */
+/** The demands on the values of one name. */
 interface NamedTest {
   readonly name: Uint8Array;
   /** @param values one character a byte */

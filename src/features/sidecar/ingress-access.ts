@@ -61,7 +61,7 @@ export class IngressAccess {
   }
 }
 
-/** What is known of a client, whatever it asks for. */
+/** The known facts of a client, whatever it asks for. */
 interface ClientAccess {
   readonly isAllowed: boolean;
   /** Those that are about it. */

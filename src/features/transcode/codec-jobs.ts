@@ -29,7 +29,7 @@ export type CodecTask =
   /** A JSON text is checked; what comes of it are the places of its elements, a Uint32Array as `elementSpans` makes it. */
   | { readonly kind: "split" };
 
-/** What is asked of the thread; each is answered once, in the order of their coming. */
+/** The demands on the thread; each is answered once, in the order of their coming. */
 export interface CodecJob {
   readonly id: number;
   /** The number of a recipe. */

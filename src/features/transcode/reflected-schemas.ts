@@ -40,7 +40,7 @@ export class ReflectedSchemas {
   }
 
   /**
-   * What is known of a service.
+   * The known facts of a service.
    * @param waiter is called later if nothing is known yet
    * @returns null if the waiter waits
    */

@@ -43,7 +43,7 @@ export interface ReflectionListener {
 
 /** What an upstream is asked for. */
 interface ReflectionWish {
-  /** One service; or those that the upstream lists and that are wanted. */
+  /** One service; or all that the upstream lists and that are wanted. */
   readonly services: string | ((name: string) => boolean);
   /** For all of it. */
   readonly timeoutMs: number;

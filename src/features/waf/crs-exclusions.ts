@@ -47,7 +47,7 @@ export function importCrsExclusions(text: string): ImportedExclusions {
   return { disabled: [...disabled], exclusions, unknown: [...unknown], ignored };
 }
 
-/** A number, or of a range those that have a counterpart. */
+/** A number, or of a range all that have a counterpart. */
 function numbersOf(operand: string): string[] {
   const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(operand) ?? [];
   if (from === undefined) return operand === "" ? [] : [operand];

@@ -28,7 +28,7 @@ export class MessageReader {
   private readonly maxBytes: number;
   private readonly prefix: Buffer = Buffer.allocUnsafe(PREFIX_BYTES);
   private prefixLength = 0;
-  /** What has come of a message that is longer than its first piece. */
+  /** The received part of a message that is longer than its first piece. */
   private message: Buffer | null = null;
   private filled = 0;
 

@@ -120,7 +120,7 @@ export const NOT_IN_FIXED: Uint8Array = dropTable([
   HeaderId.Http2Settings,
 ]);
 
-/** Fields that no other response has: those of connections, and those that are written apart. */
+/** Fields that no other response has: those of connections, and all that are written apart. */
 export const NOT_IN_REPLIES: Uint8Array = dropTable([
   ...HOP_BY_HOP,
   HeaderId.Http2Settings,

@@ -54,7 +54,7 @@ export class KeptKeySets<Key> {
     this.ports = ports;
   }
 
-  /** Begins with the sources of a configuration, goes on with those that were there, and ends the others. */
+  /** Begins with the sources of a configuration, goes on with all that were there, and ends the others. */
   use(sources: readonly KeySetSource[]): void {
     const wanted = new Map(sources.map((source) => [source.id, source]));
     for (const [id, { owner }] of this.kept) {

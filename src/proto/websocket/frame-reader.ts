@@ -35,7 +35,7 @@ export class WebSocketFrameReader {
   private length = -1;
   private filled = 0;
   private readonly control: Buffer = Buffer.allocUnsafe(MAX_CONTROL_BYTES);
-  /** What has come of a message, in `[0, messageLength)`. */
+  /** The received part of a message, in `[0, messageLength)`. */
   private message: Buffer = NOTHING;
   private messageLength = 0;
   private isInMessage = false;

@@ -4,7 +4,7 @@ import { commonNetworks } from "./networks.ts";
 import type { Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
-/** Lets in clients of these networks alone, of those that the rule lets in so far. */
+/** Lets in clients of these networks alone, of all that the rule lets in so far. */
 export function allowOnly(rule: Rule, networks: readonly string[]): void {
   const { allow, ...others } = (rule.keys.ip_rules ?? {}) as { allow?: string[]; deny?: string[] };
   const kept = allow === undefined ? [...networks] : commonNetworks(allow, networks);

@@ -131,7 +131,7 @@ export class Draft {
     if (route.standIn === null && CONDITION_KEYS.includes(key)) this.left.push(route);
   }
 
-  /** Closes the routes that would get the requests of those that are left out: whom these kept out must not come in by another one. */
+  /** Closes the routes that would get the requests of all that are left out: whom these kept out must not come in by another one. */
   private closeBehind(): void {
     const places = new Map<string, PlannedRoute>();
     const holders = new Map<string, PlannedRoute>();

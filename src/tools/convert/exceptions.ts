@@ -36,7 +36,7 @@ function partsOf(excepted: readonly Condition[], later: readonly Rule[], rule: R
   return excepted.flatMap((one) => partsWithin(one, inOrder, rule));
 }
 
-/** Rules without those that ask for the same as one before them. @param given of which none is left out, so that it is noted */
+/** Rules without all that ask for the same as one before them. @param given of which none is left out, so that it is noted */
 function unshadowed(rules: readonly Rule[], given: ReadonlySet<Rule>): Rule[] {
   const places = new Set<string>();
   EFFORT.take(2 * rules.length);

@@ -1,7 +1,7 @@
 /**
  * Points in time of a Poisson process whose number is known: the whole time holds as many as the rate gives, and their intervals are
  * exponentially distributed at every rate, with no regard to seconds. So are points that fall anywhere in the time alike, of which
- * the earliest is drawn, then the earliest of those that are left in the rest. The rate is thus kept by the clock, however late the
+ * the earliest is drawn, then the earliest of all that are left in the rest. The rate is thus kept by the clock, however late the
  * caller is.
  */
 export class ArrivalSchedule {

@@ -16,7 +16,7 @@ export interface VectorTally {
 export class LoadTally {
   benignTotal = 0;
   benignGood = 0;
-  /** By outcome, those that were not good. */
+  /** By outcome, all that were not good. */
   readonly benignFailures = new Map<number, number>();
   readonly latency = new LatencyRecord();
   readonly service = new LatencyRecord();

@@ -20,7 +20,7 @@ export function isLoadMethod(method: string): boolean {
 
 /**
  * Reads a file of requests, one a line: `GET /a?b=c`, `/a`, `POST /b {"x":1}`, or an object of JSON with `method`, `path`, `headers`
- * and `body`; or an access log, of which the requests that change nothing are sent. Empty lines and those that begin with `#` are passed
+ * and `body`; or an access log, of which the requests that change nothing are sent. Empty lines and all that begin with `#` are passed
  * over. docs/tools.md#requests-from-a-file
  * @returns the requests in their order, or a text that says which line is wrong
  */

@@ -83,7 +83,7 @@ function judgeCanary({ canary, expectedSequence }: ScenarioSight): Discrepancy[]
   return findings;
 }
 
-/** Where an origin numbers its requests: it must have been given those that were answered, and no others. */
+/** Where an origin numbers its requests: it must have been given all that were answered, and no others. */
 function judgeCount(vector: Vector, { rounds, canary, originRequestBefore }: ScenarioSight): Discrepancy[] {
   if (canary.originRequest === 0 || originRequestBefore === 0) return [];
   if (rounds.some(({ sweep }) => sweep.some(({ status }) => status !== 200))) return [];

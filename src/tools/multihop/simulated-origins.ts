@@ -5,7 +5,7 @@ import { SimulatedOrigin } from "./simulated-origin.ts";
 /**
  * The three simulated origins, each with its own habits.
  * @param ports for node, python and go; 0 takes a free one
- * @throws Error when a port cannot be had; those that were started are stopped again
+ * @throws Error when a port cannot be had; all that were started are stopped again
  */
 export function startSimulatedOrigins(ports: readonly number[]): Map<BackendName, SimulatedOrigin> {
   const origins = new Map<BackendName, SimulatedOrigin>();

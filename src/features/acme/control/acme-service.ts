@@ -300,7 +300,7 @@ interface IssuedCertificateSink {
   keep(orders: number): void;
   /** Shows these of one order for handshakes from now on, and none of those before; of two for one name the first counts. */
   show(order: number, certificates: readonly IssuedCertificate[]): void;
-  /** Shows the responses to these challenges and no others, to those who ask for them. Resolves when every worker does. */
+  /** Shows the responses to these challenges and no others, to all who ask for them. Resolves when every worker does. */
   showChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import { FairTurns, type TurnTaker } from "../../../core/fair-turns.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { ReadyKey } from "./key-ring.ts";
 
-/** Signatures of slow algorithms that a worker verifies at a time off its event loop, and those that wait; beyond: 503. */
+/** Signatures of slow algorithms that a worker verifies at a time off its event loop, and all that wait; beyond: 503. */
 const MAX_SLOW_SIGNATURES = 2;
 const MAX_WAITING_SIGNATURES = 64;
 

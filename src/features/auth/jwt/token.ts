@@ -25,7 +25,7 @@ export type TokenFault =
   | "keys_unavailable"
   | "no_room";
 
-/** What is asked of a token beside its signature. */
+/** The demands on a token beside its signature. */
 export interface TokenRules {
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];

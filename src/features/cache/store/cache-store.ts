@@ -40,7 +40,7 @@ export interface EntryFacts {
 
 /**
  * The stored responses of all workers, as one thread sees them. Entries are found, put in order of use and taken out under
- * one lock; their bytes are written by the one thread that fetches them, and read by those that have pinned them, without
+ * one lock; their bytes are written by the one thread that fetches them, and read by all that have pinned them, without
  * it. An entry that is pinned keeps its blocks although it was removed.
  *
  * Whatever a thread holds when it ends (the lock, fetches, pins) carries its number, and the control thread takes it back

@@ -12,7 +12,7 @@ export interface ThreadFacts {
   readonly heapBytes: number;
 }
 
-/** What is known of one module. */
+/** The known facts of one module. */
 interface ModuleCounts {
   readonly calls: Map<string, number>;
   seconds: number;

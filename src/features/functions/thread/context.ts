@@ -24,7 +24,7 @@ export interface ContextPorts {
 }
 
 export interface UpgradeOptions {
-  /** The subprotocol that is chosen, one of those that the client offers. */
+  /** The subprotocol that is chosen, one of all that the client offers. */
   readonly protocol?: string;
 }
 

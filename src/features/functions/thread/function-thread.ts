@@ -182,7 +182,7 @@ export class FunctionThread implements CallHost {
     this.post({ kind: "log", line: { event: "function_log", level: "warn", fields: { message } } });
   }
 
-  /** A failure that belongs to no call that is known: those that are under way are named. */
+  /** A failure that belongs to no call that is known: all that are under way are named. */
   private stray(thrown: unknown, what: string): void {
     if (!this.logBudget.take()) return;
     const { error, at, stack } = problemOf(thrown, this.module);

@@ -1,7 +1,7 @@
 /** Fields as names and values. */
 export type ResponseFields = readonly (readonly [name: string, value: string])[];
 
-/** The fields of a message; those that may come several times, such as Set-Cookie, are apart. */
+/** The fields of a message; all that may come several times, such as Set-Cookie, are apart. */
 export function responseFields(headers: Headers): [string, string][] {
   const fields: [string, string][] = [];
   forEach.call(headers, (value, name) => fields.push([name, value]));

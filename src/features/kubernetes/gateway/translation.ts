@@ -97,7 +97,7 @@ export function translatedGateways(
   };
 }
 
-/** The routes that have a Gateway of ours, and those that have none. */
+/** The routes that have a Gateway of ours, and all that have none. */
 function attachedRoutes(store: ObjectStore, parentsOf: Parameters<typeof attachedRoute>[2]) {
   const left: RouteObject[] = [];
   const routes = ROUTE_KINDS.flatMap((kind) =>

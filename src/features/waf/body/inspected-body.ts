@@ -22,7 +22,7 @@ export interface BodyScorer {
  */
 export type WholeMessages = (bytes: Uint8Array, newFrom: number, length: number) => number;
 
-/** What is held of a request body until it is scored, and how it goes on to the taker of the body. */
+/** The held part of a request body until it is scored, and how it goes on to the taker of the body. */
 abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
   /** Null once the exchange is over, or no more is scored and all is handed on. */
   protected ex: Exchange | null;

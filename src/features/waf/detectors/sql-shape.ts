@@ -332,7 +332,7 @@ function isSignByte(byte: number): boolean {
   return byte === Byte.Plus || byte === Byte.Dash;
 }
 
-/** What is known of the operands around a comparison. */
+/** The known facts of the operands around a comparison. */
 const enum Sides {
   None = 0,
   /** The one on the left is a constant. */

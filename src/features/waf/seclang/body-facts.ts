@@ -9,7 +9,7 @@ import { htmlEntityDecode, urlDecode } from "./text-decodings.ts";
 /** Parameters of a request that rules of `waf.rules` see; beyond it the request scores PROTOCOL-007. */
 export const MAX_RULE_ARGUMENTS = 1000;
 
-/** What is known of a body beside its bytes. */
+/** The known facts of a body beside its bytes. */
 export interface BodyHints {
   /** Whether the route takes every body for JSON. */
   readonly isJson: boolean;

@@ -77,7 +77,7 @@ export class Acls {
     return any.length > MAX_ALTERNATIVES ? wider(TOO_MANY) : { any, fault };
   }
 
-  /** Terms of which all must hold; those that no route can ask for are left out. */
+  /** Terms of which all must hold; all that no route can ask for are left out. */
   private group(terms: readonly Term[]): Exact {
     let all: readonly Condition[] = [EVERYTHING];
     let fault = "";

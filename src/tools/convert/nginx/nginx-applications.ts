@@ -53,7 +53,7 @@ export function runApplication(http: Scope, scope: Scope, pass: Statement, rule:
   };
 }
 
-/** Variables of the configuration's own; those that the gateway sets anyway need no setting. */
+/** Variables of the configuration's own; all that the gateway sets anyway need no setting. */
 function variablesOf(scope: Scope, protocol: string): Keys {
   const env: Keys = {};
   for (const one of scope.inherited(`${protocol}_param`)) {

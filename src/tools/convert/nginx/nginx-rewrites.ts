@@ -24,7 +24,7 @@ export interface Script {
   readonly rewrite: Keys | null;
 }
 
-/** What is known of the server in which a block is. */
+/** The known facts of the server in which a block is. */
 export interface ScriptSite {
   /** Directives that settings of the listeners have taken the place of. */
   readonly settled: ReadonlySet<Statement>;
@@ -110,7 +110,7 @@ function leaveRewrite(scope: Scope, one: Statement, place: PathRule, into: Pick<
   into.rules.push(closedAt(one, place, regex));
 }
 
-/** `if`: what it does with the requests that fit, or with those that do not. */
+/** `if`: what it does with the requests that fit, or with all that do not. */
 function conditional(
   site: ScriptSite,
   scope: Scope,

@@ -11,7 +11,7 @@ export interface ScriptLocation {
   readonly scope: Scope;
 }
 
-/** What is known of the folder of a route that runs scripts. */
+/** The known facts of the folder of a route that runs scripts. */
 export interface ScriptFolder {
   readonly root: string;
   /** Whether paths that lead to no file go to the index. */
@@ -81,7 +81,7 @@ function fixedScript(scope: Scope, root: string): { readonly root: string; reado
   return parts === null ? null : { root: parts[1] || "/", index: parts[2]! };
 }
 
-/** Parameters of the configuration's own; those that the gateway sets anyway need no setting. */
+/** Parameters of the configuration's own; all that the gateway sets anyway need no setting. */
 function envOf(scope: Scope): Keys {
   const env: Keys = {};
   for (const one of scope.inherited("fastcgi_param")) {

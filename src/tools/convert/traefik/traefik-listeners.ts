@@ -18,7 +18,7 @@ interface EntryPoint extends ListenPlace {
   readonly statement: Statement | null;
 }
 
-/** What is known of the routers of a file. */
+/** The known facts of the routers of a file. */
 interface TraefikRouters {
   readonly routers: readonly Statement[];
   /** `entryPoints` of a static configuration, if it is in the same file. */
@@ -117,7 +117,7 @@ export function entryPointsOf(router: Statement): string[] {
   return words.map((one) => one.trim()).filter((one) => one !== "");
 }
 
-/** Whether a router is asked at an entry point. Without names it is at all of them, or at those that are `asDefault`. */
+/** Whether a router is asked at an entry point. Without names it is at all of them, or at all that are `asDefault`. */
 function isAt(router: Statement, { name, isTls, statement }: EntryPoint, all: readonly EntryPoint[]): boolean {
   const names = entryPointsOf(router);
   const isUsual = (one: EntryPoint): boolean => child(one.statement, "asDefault")?.args[0] === "true";

@@ -326,7 +326,7 @@ const CURES: Readonly<Record<string, string>> = {
   redirectScheme: "set server.tls.redirect_http",
 };
 
-/** Names of entry points are those of another file; those that are usual mean the usual ports. */
+/** Names of entry points are those of another file; all that are usual mean the usual ports. */
 function notePoints(points: Statement, { ledger }: Plan): void {
   const odd = points.args.filter((one) => !/^(web|websecure|http|https|web-?secure)$/i.test(one));
   if (odd.length === 0) ledger.carry(points);

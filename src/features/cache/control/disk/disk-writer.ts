@@ -407,7 +407,7 @@ export class DiskWriter {
     this.closeLeft();
   }
 
-  /** Closes those that are not read any more. */
+  /** Closes all that are not read any more. */
   private closeLeft(): void {
     if (this.leaving.length === 0) return;
     this.leaving = this.leaving.filter((segment) => {
