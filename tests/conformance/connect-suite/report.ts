@@ -1,5 +1,5 @@
 // The entry of scripts/conformance-connect: Connect's own conformance runner, whose reference server is behind a gateway.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runProcess } from "../../harness/run-process.ts";
@@ -81,7 +81,12 @@ async function run({ name, version, protocols, isBridge }: Part): Promise<PartOu
   );
   const origin = join(tools, isBridge ? "grpcserver" : "referenceserver");
   const server = [process.execPath, join(import.meta.dir, "server.ts")];
-  const options = ["--mode", "server", "--conf", settings, "--max-servers", "1", "--parallel", "4", "--"];
+  const options = [
+    ...["--mode", "server", "--conf", settings, "--max-servers", "1", "--parallel", "4"],
+    // Of what grpc-go fails as a server of gRPC-Web, it leaves some calls without a response.
+    ...(isBridge ? ["--skip", `@${join(checkout, "testing", "grpcserver-web-known-failing.txt")}`] : []),
+    "--",
+  ];
   const { stdout, stderr } = await runProcess([join(tools, "connectconformance"), ...options, ...server], {
     env: { ...process.env, EDGE_CONNECT_ORIGIN: origin, EDGE_CONNECT_BRIDGE: isBridge ? "1" : "0" },
     timeout: PART_MS,
@@ -100,7 +105,8 @@ function writePage(all: readonly PartOutcome[]): void {
     title: "Connect's conformance suite",
     intro: [
       "Cases of github.com/connectrpc/conformance for servers: `scripts/conformance-connect CHECKOUT`. The suite's reference server is behind edge, and its reference client speaks",
-      "Connect, gRPC and gRPC-Web to edge, with and without TLS and client certificates. *gRPC-Web to gRPC* has `grpc_web: true` before a server that speaks gRPC alone.",
+      "Connect, gRPC and gRPC-Web to edge, with and without TLS and client certificates. *gRPC-Web to gRPC* has `grpc_web: true` before a server that speaks gRPC alone, grpc-go's;",
+      "the cases that this server fails by the suite's own list, about calls with no message or with several, are left out there.",
     ].join("\n"),
     version: versionOf(checkout),
     counts: [
@@ -117,13 +123,7 @@ function writePage(all: readonly PartOutcome[]): void {
   });
 }
 
-/** The suite has a list of what grpc-go does in another way as a server of gRPC-Web. */
 function reasonOf(name: string): string {
-  const known = readFileSync(join(checkout, "testing", "grpcserver-web-known-failing.txt"), "utf8");
-  const isKnown = known
-    .split("\n")
-    .some((line) => line.startsWith("**/") && name.endsWith(line.slice("**".length).trim()));
-  if (isKnown) return "habit of the server behind edge, grpc-go: the suite's own list of what it fails has the case";
   if (name.startsWith("Timeouts/"))
     return "the server cuts the stream at the deadline, and edge says that it did, not why";
   if (name.startsWith("TLS Client Certs/HTTPVersion:3"))

@@ -28,6 +28,9 @@ const asked: Asked = {
 const origin = await startOrigin();
 const [gateway, port] = await startFront(origin.port);
 process.on("SIGTERM", () => void stop());
+// A runner that was killed says nothing.
+const runner = process.ppid;
+setInterval(() => process.ppid !== runner && void stop(), 1000);
 const response = message([
   bytesField(1, Buffer.from("127.0.0.1")),
   varintField(2, port),

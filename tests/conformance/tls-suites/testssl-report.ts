@@ -23,6 +23,7 @@ const REASONS: readonly (readonly [id: RegExp, reason: string])[] = [
   [/^overall_grade/, "the certificate of the run is not trusted"],
   [/^grade_cap/, "the certificate of the run is not trusted"],
   [/^(engine_problem|scanProblem|old_openssl)/, "the tool's own OpenSSL"],
+  [/^FS_TLS12_sig_algs/, "the runtime signs with SHA-1 for clients of TLS 1.2 that offer nothing better"],
   [/^BREACH/, "compression of responses that hold secrets is the application's matter: `compression` of a route"],
 ];
 
