@@ -544,6 +544,7 @@ test("edge explain says where responses go, and what of a request is in their ke
   expect(stdout).toContain(`in memory and in ${join(cwd, "store")}`);
   const json = JSON.parse((await runEdge([...asked, "--json"], {}, cwd)).stdout);
   expect(json.cache.keyed).toEqual({
+    place: [],
     query: "b=1&c=2",
     dropped: ["utm_a"],
     accept_encoding: [],
