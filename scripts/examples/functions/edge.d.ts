@@ -8,7 +8,7 @@ declare module "edge" {
   /** `functions.env` of config.yaml: texts by their names, and nothing of the process beside them. */
   export type Env = Readonly<Record<string, string | undefined>>;
 
-  /** Who the client is, if the route has `auth`. */
+  /** Who the client is, where the route has `auth`. */
   export interface Auth {
     /** As `{auth.user}`. */
     readonly user: string;
