@@ -272,6 +272,7 @@ export function writtenListeners(all: readonly ServerListener[]): object[] {
       proxy_protocol: proxies.length > 0,
       ...(tls ? { http3 } : { redirect_https: one.redirectsHttps }),
       http2: one.http2,
+      ...(one.forwardProxy === null ? {} : { forward_proxy: forwardProxy.write(one.forwardProxy) }),
     };
   });
 }
