@@ -4,7 +4,7 @@ const MAX_LEVEL = 3;
 const CALM = 0.8;
 /** Steps of a tenth of a second: up, down in calm, and down just below the threshold. */
 export const UP = 0.25;
-const DOWN = 0.2;
+const DOWN = 0.25;
 const DOWN_SLOWLY = 0.05;
 
 /**

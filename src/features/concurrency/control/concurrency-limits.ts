@@ -10,8 +10,8 @@ import { CONCURRENCY_METRICS } from "../metrics.ts";
 /** How often limits that are found are judged. */
 const JUDGE_MS = 100;
 /** How long a request of a queue that stands may wait, as a share of the calm latency, and at least. */
-const PATIENCE_SHARE = 0.5;
-const MIN_PATIENCE_MS = 5;
+const PATIENCE_SHARE = 0.4;
+const MIN_PATIENCE_MS = 3;
 
 /** A gate as the control thread keeps it: across reloads, as long as a configuration has it. */
 interface KeptGate {

@@ -25,7 +25,7 @@ const LOOKS_BETWEEN = 5;
 /** Looks without shedding after which it is over. */
 const CALM_LOOKS = 10;
 /** The share of the processors is that of so many looks. */
-const CPU_LOOKS = 5;
+const CPU_LOOKS = 3;
 
 /** The processors' time and the requests up to a moment. */
 interface UsedSoFar {
@@ -200,7 +200,7 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
   }
 
   /**
-   * The process's share of its processors in the last half second, and the share that it would have had without shedding: each request
+   * The process's share of its processors in the last three looks, and the share that it would have had without shedding: each request
    * that was shed at the price of one that was admitted.
    */
   private cpuShares(): readonly [number, number] {
