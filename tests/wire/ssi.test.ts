@@ -227,3 +227,27 @@ describe("a client that leaves", () => {
     expect((await get("/s/small.html")).text).toBe("<p>MENU</p>");
   });
 });
+
+test("parts that stand still hold so much memory of a worker, and no more: further pages have the text of an error", async () => {
+  const body = Buffer.alloc(3_900_000, "x");
+  const goOn = Promise.withResolvers<void>();
+  origin.on("/part/big", async (call) => {
+    call.send(`HTTP/1.1 200 OK\r\n${HTML}\r\nContent-Length: ${body.length + 1}\r\n\r\n`);
+    call.send(body);
+    await goOn.promise;
+    call.send("x");
+  });
+  origin.on("/big", (call) => call.reply("200 OK", [HTML], '<!--#include virtual="/part/big" -->'));
+  const refused = Promise.withResolvers<void>();
+  let errors = 0;
+  const pages = Array.from({ length: 22 }, async () => {
+    const { body: page, text } = await get("/o/big");
+    if (text === ERROR && ++errors === 5) refused.resolve();
+    return page.length;
+  });
+  await refused.promise;
+  goOn.resolve();
+  const lengths = await Promise.all(pages);
+  expect(lengths.filter((length) => length === body.length + 1).length).toBe(17);
+  expect((await get("/o/big")).body.length).toBe(body.length + 1);
+});

@@ -27,6 +27,8 @@ import { pageTime } from "./time-text.ts";
 const MAX_INCLUDES = 64;
 const MAX_DEPTH = 5;
 const MAX_INCLUDED_BYTES = 4 * 1024 * 1024;
+/** Bytes of includes that are not whole yet, of all pages of a worker: parts that stand still cost others no more memory. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const MAX_HEAD_BYTES = 262_144;
 
 /** An include asks for these. */
@@ -166,12 +168,15 @@ function requestFor(ex: Exchange, target: string, idle: IdleExchangePorts): Exch
   return own;
 }
 
+let heldBytes = 0;
+
 /** Takes the response to an include. */
 class IncludeSink extends UnattendedSink {
   private readonly kept: KeptBytes = new KeptBytes();
   private readonly root: Budget;
   private readonly take: (body: Uint8Array | null) => void;
   private isGood = false;
+  private held = 0;
 
   constructor(root: Budget, take: (body: Uint8Array | null) => void) {
     super((fault) => this.finish(fault));
@@ -199,15 +204,22 @@ class IncludeSink extends UnattendedSink {
     return false;
   }
 
-  /** @returns false beyond the bound of all includes */
+  /** @returns false beyond the bounds of a page's includes and of all that are held */
   private keep(bytes: Uint8Array, from: number, to: number): boolean {
-    this.root.bytes += to - from;
-    if (this.root.bytes > MAX_INCLUDED_BYTES) this.isGood = false;
-    else if (this.isGood) this.kept.keep(bytes, from, to);
-    return this.root.bytes <= MAX_INCLUDED_BYTES;
+    const length = to - from;
+    this.root.bytes += length;
+    const hasRoom = this.root.bytes <= MAX_INCLUDED_BYTES && heldBytes + length <= MAX_HELD_BYTES;
+    if (!hasRoom) this.isGood = false;
+    if (!this.isGood) return hasRoom;
+    this.kept.keep(bytes, from, to);
+    this.held += length;
+    heldBytes += length;
+    return true;
   }
 
   private finish(fault: Fault): void {
+    heldBytes -= this.held;
+    this.held = 0;
     const body = this.kept.takeWhole();
     this.take(this.isGood && fault === Fault.None ? body : null);
   }
