@@ -1,5 +1,6 @@
 // Whether a reader takes time in proportion to what it reads: texts of its own words, some of them repeated and nested, at two
 // lengths.
+import { expect } from "bun:test";
 import fc from "fast-check";
 
 /** Something that reads what others write. */
@@ -27,7 +28,7 @@ export interface Shape {
 }
 
 /** Shapes of a reader's words. */
-export function shapes({ words }: Reader): fc.Arbitrary<Shape> {
+function shapes({ words }: Reader): fc.Arbitrary<Shape> {
   const word = fc.constantFrom(...words);
   const run = fc.tuple(word, fc.constantFrom(1, 1, 1, 5, 40)).map(([text, times]) => text.repeat(times));
   const some = (maxLength: number, minLength = 0) =>
@@ -42,6 +43,14 @@ export function textOf({ frame: [open, close] = ["", ""] }: Reader, shape: Shape
   let number = 0;
   const numbered = unit.repeat(times).replaceAll("#", () => String(number++));
   return open + before + numbered.slice(0, length) + after.repeat(isNested ? times : 1) + close;
+}
+
+/** Holds a reader to it, by so many shapes. @param seed makes a run the same again */
+export function expectLinear(reader: Reader, numRuns: number, seed: number): void {
+  fc.assert(
+    fc.property(shapes(reader), (shape) => expect(costFault(reader, shape)).toBe("")),
+    { numRuns, seed },
+  );
 }
 
 /** Below it nothing is compared. A linear reader takes a tenth of it, and one that is quadratic many times as long. */

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { type Product, planOf, recognise } from "../../src/tools/convert/convert.ts";
 import { Draft } from "../../src/tools/convert/draft.ts";
 import { EFFORT, LEAST_STEPS, STEPS_A_CHAR } from "../../src/tools/convert/effort.ts";
 import { ConvertFault } from "../../src/tools/convert/statement.ts";
 import { COSTLY, MULTIPLIED } from "../harness/costly-configurations.ts";
 import { samples } from "../harness/long-lane.ts";
-import { costFault, growthFault, type Reader, shapes } from "../harness/reader-cost.ts";
+import { expectLinear, growthFault, type Reader } from "../harness/reader-cost.ts";
 
 // A file of another program takes `edge convert` time in proportion to its length, and to what it counts of its work, which is bounded by
 // that: files that are made to cost much, and generated ones. docs/migrate.md
@@ -152,12 +151,7 @@ const RUNS = Number(process.env.READER_COST_RUNS ?? samples(40, 12));
 describe("edge convert takes time in proportion to the file", () => {
   test.each(READERS.map((one) => [one.name, one] as const))(
     "%s",
-    (_name, one) => {
-      fc.assert(
-        fc.property(shapes(one), (shape) => expect(costFault(one, shape)).toBe("")),
-        { numRuns: RUNS, seed: 20_261_126 },
-      );
-    },
+    (_name, one) => expectLinear(one, RUNS, 20_261_126),
     240_000,
   );
 });
