@@ -79,7 +79,7 @@ export const breakerRows = {
 /** `circuit_breaker` of a route. docs/upstreams.md#circuit-breaker */
 export const circuitBreaker = block(breakerRows);
 
-/** The same of a split, if it is off unless it is written. docs/sidecar.md#failing-backends */
+/** The same of a split, which has none unless you write it. docs/sidecar.md#failing-backends */
 export const splitBreaker = block(breakerRows, { absent: { enabled: false } });
 
 /** How often a target is asked or tried, and how many answers in a row count: the `doc` of each use says of what. */

@@ -3,7 +3,7 @@ import { isObject } from "../core/value-kind.ts";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath } from "./config-fault.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
-/** Collects the fault, or hardly meant, in one file, each with its place in the text. */
+/** Collects the faults of one file, and what is hardly meant, each with its place in the text. */
 export class FaultLog {
   readonly faults: ConfigFault[];
   readonly warnings: ConfigFault[];

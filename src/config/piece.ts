@@ -20,7 +20,7 @@ export interface Kind<T, R = T, Unit extends string = ""> extends Piece<T> {
   readonly unit: Unit;
   /** What may be written there, as data. */
   readonly form: Form;
-  /** Left out where the value counts as it is. */
+  /** Left out if the parsed value is the resolved one. */
   resolve?(value: T, spot: Spot): R;
   write(resolved: R): unknown;
 }

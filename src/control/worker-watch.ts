@@ -114,7 +114,7 @@ export class WorkerWatch implements ControlService<RuntimeConfig> {
     }
   }
 
-  /** @param isNew whether it has not learned of */
+  /** @param isNew whether the log does not name it yet */
   private onStalled(worker: number, isNew: boolean): void {
     const mayEnd = this.mayEnd(Atomics.load(this.threads, worker));
     if (isNew) {

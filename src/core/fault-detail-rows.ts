@@ -187,7 +187,7 @@ const ROWS: Readonly<Record<FaultDetail, FaultDetailRow>> = {
   [FaultDetail.H2GoAway]: unavailable(
     "h2_goaway",
     "The origin ended the HTTP/2 connection (GOAWAY) before it answered the request, and the request could not be sent again.",
-    "If your origin restarts, you need do nothing. Otherwise read its log: it may count requests as abuse, or limit the age of connections.",
+    "If your origin restarts, you do not need to do anything. Otherwise read its log: it may count requests as abuse, or limit the age of connections.",
   ),
   [FaultDetail.H2Protocol]: malformed(
     "h2_protocol",

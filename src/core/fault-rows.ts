@@ -101,7 +101,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.BareLineBreak]: framing("bare_line_break", 400, "bare CR or LF in the head", {
     cause: "A head holds CR or LF alone, which readers understand differently.",
-    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you need do nothing.",
+    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you do not need to do anything.",
     page: "wire.md#request-line",
   }),
   [Fault.BadFieldName]: framing("bad_field_name", 400, "malformed field name", {
@@ -111,7 +111,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.SpaceBeforeColon]: framing("space_before_colon", 400, "whitespace before the colon of a field name", {
     cause: "White space is before the colon of a header field.",
-    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you need do nothing.",
+    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you do not need to do anything.",
     page: "wire.md#header-fields",
   }),
   [Fault.LineFolding]: framing("line_folding", 400, "folded header line", {
@@ -136,7 +136,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.HeadTruncated]: framing("head_truncated", 400, "the connection ended within the head", {
     cause: "The connection ended within a head.",
-    cure: "You need do nothing: the client has gone.",
+    cure: "You do not need to do anything: the client has gone.",
     page: "wire.md#header-fields",
   }),
   [Fault.TooManyFields]: framing("too_many_fields", 431, "more than 100 header fields", {
@@ -181,7 +181,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.BadTransferEncoding]: framing("bad_transfer_encoding", 400, "malformed Transfer-Encoding", {
     cause: "`Transfer-Encoding` is malformed, or sent twice.",
-    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you need do nothing.",
+    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you do not need to do anything.",
     page: "wire.md#content-length-and-transfer-encoding",
   }),
   [Fault.UnsupportedCoding]: framing("unsupported_coding", 501, "unsupported transfer coding", {
@@ -201,7 +201,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.TooManyOptions]: framing("too_many_options", 400, "more than 100 options in Connection", {
     cause: "`Connection` names more than 100 options.",
-    cure: "You need do nothing: no regular client does that.",
+    cure: "You do not need to do anything: no regular client does that.",
     page: "wire.md#connection-and-upgrades",
   }),
   [Fault.BadPseudoHeader]: framing("bad_pseudo_header", 400, "pseudo-headers are missing, repeated or misplaced", {
@@ -227,7 +227,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.Http2Flood]: framing("http2_flood", 0, "", {
     cause: "A connection of HTTP/2 sent more resets, settings, pings or empty frames than any client needs.",
-    cure: "You need do nothing if it is an attack. If it is your client, find out why it resets streams.",
+    cure: "You do not need to do anything if it is an attack. If it is your client, find out why it resets streams.",
     page: "wire.md#limits-of-http2",
   }),
   [Fault.BadChunkSize]: framing("bad_chunk_size", 400, "malformed chunk size", {
@@ -242,7 +242,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.ChunkExtensionTooLong]: framing("chunk_extension_too_long", 400, "chunk extension exceeds 256 bytes", {
     cause: "A chunk extension is longer than 256 bytes.",
-    cure: "You need do nothing: no regular client sends extensions.",
+    cure: "You do not need to do anything: no regular client sends extensions.",
     page: "bodies.md#chunk-syntax",
   }),
   [Fault.BadChunkExtension]: framing("bad_chunk_extension", 400, "control character in a chunk extension", {
@@ -262,7 +262,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.ForbiddenTrailer]: framing("forbidden_trailer", 400, "forbidden trailer field", {
     cause: "A trailer is a field that belongs into the head, such as `Content-Length` or `Authorization`.",
-    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you need do nothing.",
+    cure: "If it is your client, fix it. From elsewhere it is an attempt at request smuggling, and you do not need to do anything.",
     page: "bodies.md#trailers",
   }),
   [Fault.TrailersTooLarge]: framing("trailers_too_large", 431, "trailers exceed 4096 bytes", {
@@ -272,7 +272,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.BodyTruncated]: framing("body_truncated", 400, "the body ended too early", {
     cause: "The connection ended within a body.",
-    cure: "You need do nothing: the client has gone, or its network.",
+    cure: "You do not need to do anything: the client has gone, or its network.",
     page: "bodies.md#chunk-syntax",
   }),
   [Fault.BodyTooLarge]: limit("body_too_large", 413, "", {
@@ -375,7 +375,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.PrefixEscape]: refusal("prefix_escape", 403, "", {
     close: true,
     cause: "A path leaves the prefix of its route by `..`, encoded or not.",
-    cure: "You need do nothing: a scanner looks for files outside.",
+    cure: "You do not need to do anything: a scanner looks for files outside.",
     page: "guards.md#the-prefix-guard",
   }),
   [Fault.SymlinkEscape]: refusal("symlink_escape", 403, "", {
@@ -482,7 +482,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.Misdirected]: refusal("misdirected", 421, "this name is served on connections of its own", {
     cause:
       "A client has sent a request for a name whose TLS connections are passed through on a connection for another name, since the certificate there has both.",
-    cure: "You need do nothing: clients retry on a new connection. To keep them from trying, leave the name out of your gateway's certificate.",
+    cure: "You do not need to do anything: clients retry on a new connection. To keep them from trying, leave the name out of your gateway's certificate.",
     page: "streams.md#connections-for-other-names",
   }),
   [Fault.LoopDetected]: refusal("loop_detected", 508, "the request came through this gateway too often", {
@@ -492,7 +492,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.Maintenance]: refusal("maintenance", 503, "", {
     cause: "`maintenance` is on for the route or the server.",
-    cure: "You need do nothing while you want maintenance. Run `edge status` to see the switches.",
+    cure: "You do not need to do anything while you want maintenance. Run `edge status` to see the switches.",
     page: "pages.md#maintenance",
   }),
   [Fault.ConcurrencyLimit]: limit("concurrency_limit", 503, "too many requests at once, try again later", {
@@ -568,7 +568,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.FunctionMethod]: refusal("function_method", 501, "functions do not take this method", {
     cause: "A method that functions are not given, such as TRACE.",
-    cure: "You need do nothing.",
+    cure: "You do not need to do anything.",
     page: "functions.md#compatibility",
   }),
   [Fault.InternalError]: refusal("internal_error", 500, "internal error", {
@@ -580,7 +580,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.Cancelled]: refusal("cancelled", 0, "", {
     close: true,
     cause: "The client went away before its response.",
-    cure: "You need do nothing. If you see many, your responses take too long for these clients.",
+    cure: "You do not need to do anything. If you see many, your responses take too long for these clients.",
     page: "operations.md#clients-that-leave",
   }),
 };

@@ -18,7 +18,7 @@ export class ClientTunnel implements TunnelEnd {
   private readonly origin: TunnelEnd;
   private over = false;
 
-  /** @param input the client's own data early, which goes through first */
+  /** @param input bytes that the client has sent early, which go through first */
   constructor(life: ClientLink, owner: TunnelOwner, input: InputBuffer, ex: Exchange, origin: TunnelEnd) {
     this.life = life;
     this.owner = owner;

@@ -119,7 +119,7 @@ export class H2Stream implements H2ResponseStream, BodyFlow, TimerOwner, UnsentO
     if (this.uses === uses) this.awaitBody();
   }
 
-  /** DATA has come; `flowBytes` has been removed the connection's window. */
+  /** DATA has come; the connection's window is smaller by `flowBytes` already. */
   onData(bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
     const { incoming, exchange: ex, uses } = this;
     this.continuePending = false;

@@ -111,7 +111,7 @@ export class H3Stream implements H3ResponseStream, BodyFlow, TimerOwner, UnsentO
         next = this.pieces.next();
       }
       if (this.isOver || this.exchange.bodyDone) return;
-      // Trailers learn of a moment after the body's end.
+      // The runtime tells of trailers a moment after the body's end.
       await Bun.sleep(0);
       this.hasEnded = true;
       if (!this.isOver) this.session.inTurn(this, () => this.deliverHeld());

@@ -149,7 +149,7 @@ interface ResponseSummary {
   readonly reason: string;
   /** Of what the gateway answers; of an origin's response, what it adds. */
   readonly headers: readonly SeenField[];
-  /** Names of fields that are removed of an origin's response. */
+  /** Names of fields that are removed from an origin's response. */
   readonly headers_removed: readonly string[];
   readonly body: string;
   /** What answers, where `by` is "control" or "grpc". */

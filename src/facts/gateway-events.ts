@@ -21,7 +21,7 @@ export const GATEWAY_EVENTS = {
     level: "always",
     meaning: "The ports are open.",
     advice:
-      "You need do nothing. Two of them without an end between: the process was started again, see what ended it.",
+      "You do not need to do anything. Two of them without an end between: the process was started again, see what ended it.",
     fields: {
       host: textField("address that it listens at"),
       port: optional(numberField("port of HTTP")),
@@ -41,7 +41,7 @@ export const GATEWAY_EVENTS = {
   draining: {
     level: "always",
     meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted.",
-    advice: "You need do nothing if you wanted the end. The line `audit` before it names the signal.",
+    advice: "You do not need to do anything if you wanted the end. The line `audit` before it names the signal.",
     fields: {
       delay_ms: numberField("`drain_delay`"),
       timeout_ms: numberField("`shutdown_timeout`"),
@@ -206,7 +206,7 @@ export const GATEWAY_EVENTS = {
   },
   upstream_healthy: {
     meaning: "An unhealthy upstream passes its health check again.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: { upstream: UPSTREAM },
   },
   breaker_open: {
@@ -224,13 +224,13 @@ export const GATEWAY_EVENTS = {
   breaker_hint: {
     meaning:
       "Another gateway says that the upstream is down (`cluster.health`): it is tried by itself before it gets more requests, for a moment at most.",
-    advice: "You need do nothing. `breaker_open` follows if the upstream is down for this gateway as well.",
+    advice: "You do not need to do anything. `breaker_open` follows if the upstream is down for this gateway as well.",
     perSecond: 100,
     fields: { upstream: UPSTREAM },
   },
   breaker_closed: {
     meaning: "A circuit breaker closed again.",
-    advice: "You need do nothing. `open_for_ms` is how long it was out.",
+    advice: "You do not need to do anything. `open_for_ms` is how long it was out.",
     fields: { upstream: UPSTREAM, open_for_ms: numberField("how long it was out") },
   },
   connection_limit: {

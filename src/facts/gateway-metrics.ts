@@ -1,6 +1,6 @@
 import type { MetricRows } from "../core/metric-row.ts";
 
-/** The counts of traffic, connections, upstreams and streams, and shown of the process. */
+/** Metrics of traffic, connections, upstreams, streams and the process. */
 export const GATEWAY_METRICS = {
   gateway_requests_total: {
     kind: "counter",

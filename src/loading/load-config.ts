@@ -86,7 +86,7 @@ export interface GivenFiles {
   readonly routes: FoundFile | null;
 }
 
-/** Notes the fault in routes together. */
+/** Notes faults that several routes have together. */
 type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
 
 /** Takes faults and warnings about a key of a route, by the route's place in `config.routes`. */

@@ -672,7 +672,7 @@ export class Pipeline {
   }
 }
 
-/** An empty pipeline, if there are no requests. */
+/** An empty pipeline, for places without requests. */
 export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
 
 /** Whether a response may still be given. */

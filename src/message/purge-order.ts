@@ -1,4 +1,4 @@
-/** What is to be removed of caches; softly, it is stale from now on. It survives structured clone and JSON. docs/cache.md#purge */
+/** What is to be removed from caches; softly, it is stale from now on. It survives structured clone and JSON. docs/cache.md#purge */
 export type PurgeOrder = { readonly isSoft: boolean } & PurgeScope;
 
 /** Which stored responses a purge means. */

@@ -127,7 +127,7 @@ class Session implements TimerOwner, StreamAttempt {
   private readonly beganMs: number;
   private target: ForwardTarget | null = null;
   private socket: UdpSocket | null = null;
-  /** The received data before there is a socket. */
+  /** Datagrams that came before there is a socket. */
   private waiting: Uint8Array[] = [];
   private connectMs = -1;
   private sent = 0;

@@ -59,7 +59,7 @@ interface SidecarPorts {
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;
-  /** Null without `telemetry`. Callers are applications and sidecars, whose traces are applied. */
+  /** Null without `telemetry`. Callers are applications and sidecars, whose traces go on. */
   readonly tracer: Tracer | null;
 }
 

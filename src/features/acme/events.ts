@@ -9,19 +9,23 @@ const OF_CERTIFICATE = { names: NAMES, not_after: textField("when it expires") }
 export const ACME_EVENTS = {
   cert_obtained: {
     meaning: "ACME: the first certificate for these names.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: OF_CERTIFICATE,
   },
-  cert_renewed: { meaning: "ACME: a certificate was renewed.", advice: "You need do nothing.", fields: OF_CERTIFICATE },
+  cert_renewed: {
+    meaning: "ACME: a certificate was renewed.",
+    advice: "You do not need to do anything.",
+    fields: OF_CERTIFICATE,
+  },
   cert_taken: {
     meaning: "ACME: another gateway obtained this certificate, and it is served here now.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: OF_CERTIFICATE,
   },
   cert_imported: {
     meaning: "ACME: edge imported a certificate of `cache_dir` into the shared storage.",
     advice:
-      "You need do nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
+      "You do not need to do anything. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
     fields: { names: NAMES },
   },
   cert_store_away: {
@@ -44,7 +48,7 @@ export const ACME_EVENTS = {
   },
   cert_store_back: {
     meaning: "The storage of certificates that gateways share is there again.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     perSecond: 1,
     fields: { storage: STORAGE },
   },

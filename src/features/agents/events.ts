@@ -4,7 +4,7 @@ import { numberField, OF_REQUEST, optional, textField, texts } from "../../core/
 export const AGENT_EVENTS = {
   agent_directory_fetched: {
     meaning: "The key directory of an agent was fetched, and has other keys than before.",
-    advice: "You need do nothing. `passed_over` says which keys do not count, and why.",
+    advice: "You do not need to do anything. `passed_over` says which keys do not count, and why.",
     fields: {
       url: textField("the directory"),
       keys: numberField("keys that count"),

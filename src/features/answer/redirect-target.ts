@@ -31,7 +31,7 @@ export class RedirectTarget {
 }
 
 /**
- * Says the fault in a redirect's `to`, with the cure, or "".
+ * Names the fault in a redirect's `to`, with the cure, or "".
  * @param namesHosts whether the route takes requests for certain hosts alone
  */
 export function redirectFault(to: Template, namesHosts: boolean): string {

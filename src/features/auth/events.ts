@@ -54,7 +54,7 @@ export const AUTH_EVENTS = {
     level: "warn",
     meaning: "OpenID Connect: a user has signed in, and the cookies of the session have no room for all claims.",
     advice:
-      "You need do nothing if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
+      "You do not need to do anything if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
     perSecond: 5,
     fields: {
       ...OF_REQUEST,
@@ -64,7 +64,7 @@ export const AUTH_EVENTS = {
   },
   jwks_fetched: {
     meaning: "The keys of a token issuer are there, or are others than before.",
-    advice: "You need do nothing. `passed_over` names keys of the issuer that are of no use.",
+    advice: "You do not need to do anything. `passed_over` names keys of the issuer that are of no use.",
     fields: {
       url: textField("where they come from"),
       keys: numberField("how many there are"),

@@ -6,7 +6,7 @@ export const BAN_EVENTS = {
     meaning:
       "A client is banned for a while: too many of its requests were refused, or an operator or the fleet wants it.",
     advice:
-      "You need do nothing. If the client is yours, check the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
+      "You do not need to do anything. If the client is yours, check the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
     fields: {
       client_ip: textField("its address, or the /64 or network"),
       source: textField("blocks, operator or fleet"),
@@ -16,7 +16,7 @@ export const BAN_EVENTS = {
   },
   ban_lifted: {
     meaning: "A ban was lifted before its end.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: {
       client_ip: textField("the address, the /64 or the network"),
       source: textField("operator or fleet"),

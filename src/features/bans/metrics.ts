@@ -25,7 +25,8 @@ export const BAN_METRICS = {
     labels: ["what"],
     group: "Firewall and guards",
     title: "Refused to banned clients",
-    advice: "You need do nothing: this is what bans are for. Many of `request` behind a load balancer are usual.",
+    advice:
+      "You do not need to do anything: this is what bans are for. Many of `request` behind a load balancer are usual.",
   },
   gateway_ban_feed_networks: {
     kind: "gauge",

@@ -74,7 +74,7 @@ export interface BotPorts {
 }
 
 /**
- * `bots`: asks clients for a task before it lets them in; the gateway's own cookies are removed what goes on, on every route.
+ * `bots`: asks clients for a task before it lets them in; the gateway's own cookies are removed from what goes on, on every route.
  * docs/bots.md
  */
 export class BotPhase implements Phase {

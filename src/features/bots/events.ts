@@ -4,7 +4,7 @@ import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, textField } from "../../core/even
 export const BOT_EVENTS = {
   bot_challenge: {
     meaning: "403: the gateway asked a client for proof of work (`server.bots`).",
-    advice: "You need do nothing. If your users complain, check `reason` and allow their clients.",
+    advice: "You do not need to do anything. If your users complain, check `reason` and allow their clients.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
@@ -32,7 +32,7 @@ export const BOT_EVENTS = {
   },
   bot_solved: {
     meaning: "A browser has sent its proof of work and got a pass.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     perSecond: 20,
     fields: { ...OF_REQUEST, route: ROUTE },
   },

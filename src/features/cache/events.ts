@@ -4,7 +4,7 @@ import { numberField, textField } from "../../core/event-row.ts";
 export const CACHE_EVENTS = {
   cache_disk_open: {
     meaning: "The folder of `cache.disk` is in use, at the start or again.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: {
       path: textField("the folder"),
       entries: numberField("responses that are there"),

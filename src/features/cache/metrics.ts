@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** The view of the cache. docs/cache.md */
+/** Metrics of the cache. docs/cache.md */
 export const CACHE_METRICS = {
   gateway_cache_requests_total: {
     kind: "counter",

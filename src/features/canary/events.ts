@@ -16,12 +16,12 @@ const NUMBERS = {
 export const CANARY_EVENTS = {
   canary_started: {
     meaning: "A new version of a route's targets begins to get requests.",
-    advice: "You need do nothing: `edge canary status` shows how it goes.",
+    advice: "You do not need to do anything: `edge canary status` shows how it goes.",
     fields: { route: ROUTE, targets: textField("its addresses"), share: NUMBERS.share },
   },
   canary_step: {
     meaning: "The new version is no worse so far, and gets a larger share of the requests.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: { route: ROUTE, ...NUMBERS },
   },
   canary_held: {

@@ -3,7 +3,7 @@ const MAX_KEPT_PACKED_BYTES = 32 * 1024 * 1024;
 
 /**
  * The compressed forms of larger files, so that each is made once a worker and not for each request: by what the file is and
- * the way it is packed, all that were not asked for the longest leave first. docs/compression.md#files
+ * the way it is packed, forms that no request has had for the longest leave first. docs/compression.md#files
  */
 export class PackedFiles {
   private readonly maxBytes: number;

@@ -5,7 +5,7 @@ import { CODING_COUNT, Coding, codingWeights } from "../../proto/semantics/accep
 export const CODING_SUFFIXES: readonly string[] = ["", ".br", ".zst", ".gz"];
 
 /**
- * The coding of a file to answer with: of all that the client wants most, the first of Coding. docs/files.md
+ * The coding of a file to answer with: of the codings that the client wants most, the first of Coding. docs/files.md
  * @param headers the request's fields
  * @param available bit `1 << coding` for every coding that there is; identity always is
  */

@@ -161,7 +161,7 @@ export class ScriptFinder {
 }
 
 /**
- * The files of a folder with scripts that no client gets, by their real path, in any spelling: scripts and the rest of them
+ * The files of a folder with scripts that no client gets, by their real path, in any spelling: scripts and their leftovers
  * (`x.PHP`, `wp-config.php.bak`, `.x.php.swp`), and what PHP is kept in under other names.
  */
 export function withheldFiles(splitPath: readonly string[]): RegExp {

@@ -14,13 +14,13 @@ export const FLEET_EVENTS = {
   },
   cluster_store_back: {
     meaning: "The store of the fleet is there again.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     perSecond: 1,
     fields: { nodes: numberField("gateways of the fleet") },
   },
   canary_begin: {
     meaning: "A configuration is tried: `canaries` of `nodes` gateways take `version` first.",
-    advice: "You need do nothing. `edge nodes` shows which gateways have it.",
+    advice: "You do not need to do anything. `edge nodes` shows which gateways have it.",
     fields: {
       version: VERSION,
       own: flagField("whether this gateway is among them"),
@@ -59,7 +59,7 @@ export const REMOTE_EVENTS = {
   },
   config_source_back: {
     meaning: "The URL of the configuration answers again.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: { source: textField("the URL") },
   },
   config_not_kept: {

@@ -2,7 +2,7 @@ import type { PurgeOrder } from "../../message/purge-order.ts";
 
 /** How long what a worker has taken out waits for more of it. */
 const GATHER_MS = 100;
-/** Resources that learn of at a time; what is beyond waits for the next. */
+/** Resources that one message names; what is beyond waits for the next. */
 const TOLD_AT_ONCE = 256;
 /** Resources that may wait. Beyond them, nothing that is stored elsewhere is known to hold. */
 const MAX_WAITING = 4096;

@@ -1,6 +1,6 @@
 import type { MetricRows } from "../../core/metric-row.ts";
 
-/** The view of a fleet. docs/fleet.md */
+/** Metrics of a fleet. docs/fleet.md */
 export const FLEET_METRICS = {
   gateway_cluster_store_up: {
     kind: "gauge",
@@ -59,11 +59,12 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Hints of targets that are down",
-    advice: "You need do nothing. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
+    advice:
+      "You do not need to do anything. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
   },
 } as const satisfies MetricRows;
 
-/** The view of a configuration from afar. docs/fleet.md#configuration-from-afar */
+/** Metrics of a configuration from afar. docs/fleet.md#configuration-from-afar */
 export const REMOTE_METRICS = {
   gateway_config_source_up: {
     kind: "gauge",

@@ -29,7 +29,7 @@ export function readChange(records: Records): ChangedRequest {
 const KEPT: ReadonlySet<HeaderId> = new Set([...HOP_BY_HOP, ...CLAIMS, HeaderId.Host, HeaderId.Expect]);
 
 /**
- * Gives a request the head that a hook has made. What frames it, its Host, and what learns of the client stay: a hook may do what the
+ * Gives a request the head that a hook has made. What frames it, its Host, and the fields about the client stay: a hook may do what the
  * configuration's `headers.request` and `rewrite` may. docs/functions.md#hooks
  * @returns why the head cannot be sent, or ""
  */

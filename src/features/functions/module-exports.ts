@@ -24,7 +24,7 @@ export function exportedFunction(module: Readonly<Record<string, unknown>>, name
   return name === "fetch" && typeof main === "function" ? { run: main as AnyFunction, on: undefined } : null;
 }
 
-/** The fault in the exports of a module for its use; "" if nothing is. docs/functions.md#mistakes */
+/** The fault in the exports of a module for its use; "" if there is none. docs/functions.md#mistakes */
 export function exportFault(module: Readonly<Record<string, unknown>>, use: ModuleUse): string {
   const { names, example } = WANTED[use];
   const main = module.default;

@@ -107,7 +107,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   /** Puts a piece into the store. */
   private keep(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     const hold = this.hold!;
-    // The received data before goes first: it is moved when the body begins to count.
+    // Data that came before goes first: it is moved when the body begins to count.
     hold.count();
     if (this.ex === null) return;
     this.store ??= new BodyStore(hold, this.budget.spoolBytes);

@@ -4,7 +4,7 @@ import { flagField, textField } from "../../core/event-row.ts";
 export const KUBERNETES_EVENTS = {
   kubernetes_leader: {
     meaning: "This gateway writes the statuses of a cluster's objects from now on, or leaves them to another one.",
-    advice: "You need do nothing: exactly one gateway of a cluster holds the Lease.",
+    advice: "You do not need to do anything: exactly one gateway of a cluster holds the Lease.",
     fields: { leader: flagField("whether it writes them"), identity: textField("its name in the Lease") },
   },
 } as const;

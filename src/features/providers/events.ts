@@ -61,7 +61,7 @@ export const PROVIDER_EVENTS = {
   },
   provider_available: {
     meaning: "A source of routes that was away is back, and edge has its changes of the meantime.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: {
       source: SOURCE,
       name: textField("its endpoint"),

@@ -19,7 +19,7 @@ export const SLO_METRICS = {
     labels: ["route", "slo"],
     group: GROUP,
     title: "Objective",
-    advice: "You need do nothing: the configuration says it.",
+    advice: "You do not need to do anything: the configuration says it.",
   },
   gateway_slo_window_seconds: {
     kind: "gauge",
@@ -27,6 +27,6 @@ export const SLO_METRICS = {
     labels: ["route", "slo"],
     group: GROUP,
     title: "Window of the objective",
-    advice: "You need do nothing: the configuration says it.",
+    advice: "You do not need to do anything: the configuration says it.",
   },
 } as const satisfies MetricRows;

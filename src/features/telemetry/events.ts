@@ -22,7 +22,7 @@ export const TELEMETRY_EVENTS = {
   },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: {
       outputs: optional(numberField("how many outputs of its own the log has")),
       note: optional(textField("why there is nothing to reopen")),
@@ -48,7 +48,7 @@ export const REFUSAL_EVENTS = {
   limit_reject: {
     level: "warn",
     meaning: "A limit ended a request (408, 413, 503).",
-    advice: "If your users exceed it, raise the setting in `key`; otherwise you need do nothing.",
+    advice: "If your users exceed it, raise the setting in `key`; otherwise you do not need to do anything.",
     perSecond: 100,
     fields: {
       ...OF_REQUEST,
@@ -63,7 +63,7 @@ export const REFUSAL_EVENTS = {
   framing_reject: {
     level: "warn",
     meaning: "A malformed request was refused.",
-    advice: "You need do nothing unless it comes from your own load balancer or program: fix that.",
+    advice: "You do not need to do anything unless it comes from your own load balancer or program: fix that.",
     perSecond: 100,
     fields: OF_REFUSAL,
   },

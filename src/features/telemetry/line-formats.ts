@@ -45,7 +45,7 @@ export interface LineForm {
 /** Characters of one value in a line of the access log. */
 const MAX_LOG_LINE_CHARS = 4096;
 
-/** Characters of a field that are kept, for all that a client or an origin can make long. */
+/** Characters of a field that are kept, for fields that a client or an origin can make long. */
 export const FIELD_CHARS = {
   request_id: 128,
   client_ip: 64,

@@ -50,7 +50,7 @@ export class Tracer {
   /** Name and value of the field for the next request. */
   private readonly field: Uint8Array = new Uint8Array(FIELD_BYTES);
 
-  /** @param trusts whether the client's own trace is applied */
+  /** @param trusts whether the client's own trace goes on */
   constructor(settings: TracerSettings, ports: TracerPorts, trusts: (ex: Exchange) => boolean) {
     this.settings = settings;
     this.ports = ports;

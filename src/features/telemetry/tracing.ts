@@ -20,7 +20,7 @@ export function hasTraces(config: TracedConfig): boolean {
 /**
  * What finds the traces of requests; null if there are none.
  * @param spans where spans go; null if nothing takes them
- * @param trusts whether the trace that a client tells of is applied
+ * @param trusts whether the trace that a client tells of goes on
  * @param addresses how addresses are shown
  */
 export function tracerOf(

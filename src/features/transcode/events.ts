@@ -5,7 +5,7 @@ export const TRANSCODE_EVENTS = {
   schema_learned: {
     meaning:
       "The gRPC upstream of `transcoder.auto` has named its services by reflection: for the first time, with changes, or after a failure.",
-    advice: "You need do nothing.",
+    advice: "You do not need to do anything.",
     fields: {
       upstream: UPSTREAM,
       routes: numberField("routes that were made of it"),

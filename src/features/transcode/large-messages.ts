@@ -164,7 +164,7 @@ export class LargeMessages {
     this.serve();
   }
 
-  /** Gives waiting messages to threads: all that are there, or new ones where all have been at work for a while. */
+  /** Gives waiting messages to threads: the ones that are there, or new ones if all have been at work for a while. */
   private serve(): void {
     for (;;) {
       const idle = [...this.slots].find(({ job }) => job === null) ?? null;

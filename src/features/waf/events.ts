@@ -23,7 +23,7 @@ export const WAF_EVENTS = {
     level: "warn",
     meaning: "The firewall refused a request.",
     advice:
-      "From one address: an attack, and you need do nothing. From your users: a false positive, which an exclusion of `rule_id` at `location` lets pass (docs/waf.md#false-positives).",
+      "From one address: an attack, and you do not need to do anything. From your users: a false positive, which an exclusion of `rule_id` at `location` lets pass (docs/waf.md#false-positives).",
     fields: OF_MATCH,
   },
   waf_detect: {

@@ -95,7 +95,7 @@ export interface DetectionListener {
 
 /** Looks through one value after the other. */
 export interface Detector {
-  /** Takes time linear in the value's length; what costs more than its bytes is removed of `value.steps`. */
+  /** Takes time linear in the value's length; `value.steps` counts what costs more than its bytes. */
   analyse(value: ValueReading, listener: DetectionListener): void;
 }
 

@@ -61,7 +61,7 @@ export class FrameWalk {
   pass(bytes: Uint8Array, from: number, to: number): void {
     for (let at = from; at < to; ) {
       if (this.prefixLength < PREFIX_BYTES) {
-        // The length is anything after the flag.
+        // The length comes after the flag.
         this.left = this.prefixLength === 0 ? 0 : this.left * 256 + bytes[at]!;
         this.prefixLength++;
         at++;

@@ -65,7 +65,7 @@ export function shown(text: string): string {
   return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)}…` : plain;
 }
 
-/** A file that cannot be read as what it counts as. Of a file outside of the folder no text is quoted. */
+/** A file that cannot be read as the kind that it should be. Of a file outside of the folder no text is quoted. */
 export class ConvertFault extends Error {
   constructor(place: Place, what: string) {
     const said = isOutside(place) && what.includes('"') ? "it is no configuration of this product" : what;

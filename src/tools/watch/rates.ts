@@ -76,7 +76,7 @@ export class LiveRates {
     };
   }
 
-  /** The clients that were seen of late, and all that were refused most. */
+  /** The clients that were seen of late, and the ones that were refused most. */
   clients(): SeenClient[] {
     const found = new Map<string, SeenClient>();
     for (const row of this.rows.flat()) {

@@ -159,5 +159,5 @@ function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: Op
 
 /** How often it is searched for news: a command of some bytes. */
 const REDIS_POLL_MS = 500;
-/** Likewise; requests that find nothing new cost a tenth of all that do at most. */
+/** Likewise; a request that finds nothing new costs at most a tenth of one that does. */
 const S3_POLL_MS = 2000;

@@ -97,7 +97,7 @@ export function endOf({ exp }: Claims, { leewayMs }: TokenRules): number {
   return typeof exp === "number" ? exp * 1000 + leewayMs : Number.POSITIVE_INFINITY;
 }
 
-/** The fault in the claims at this time; null if nothing is. RFC 7519 §4.1 */
+/** The fault in the claims at this time; null if there is none. RFC 7519 §4.1 */
 export function claimsFault(claims: Claims, rules: TokenRules, nowMs: number): TokenFault | null {
   const { nbf, iss, aud } = claims;
   // What is no date, or none that a number can hold, must not read as one that never comes.

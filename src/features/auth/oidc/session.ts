@@ -12,7 +12,7 @@ const MAX_SESSION_BYTES = 4480;
 /** Characters of all entries of a claim that is a list; a longer one is left out. */
 const MAX_CLAIM_LIST_CHARS = 32_768;
 
-/** The record of a claim: the plain kinds, and lists of texts. */
+/** A claim as a session keeps it: the plain kinds, and lists of texts. */
 type ClaimValue = string | number | boolean | readonly string[];
 /** What the provider says of a user. */
 type SessionClaims = Readonly<Record<string, ClaimValue>>;
@@ -117,12 +117,12 @@ export function unpackSession(bytes: Buffer): SignInSession {
 /** What the configuration names of the claims. */
 export interface WantedClaims {
   readonly names: readonly string[];
-  /** Of all that are lists, the entries by which users may come in. */
+  /** Of claims that are lists, the entries by which users may come in. */
   readonly entries: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * The record of the claims that a provider gives: plain values and lists of texts, of nested claims under their path with dots
+ * The claims of a provider as a session keeps them: plain values and lists of texts, of nested claims under their path with dots
  * (`realm_access.roles`). An `email` that the provider says is not verified is left out.
  * @param wanted what comes first, if room is short
  */

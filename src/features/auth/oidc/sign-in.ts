@@ -29,7 +29,7 @@ export interface SignInPorts {
   /** Milliseconds on one clock for all workers. */
   readonly sharedClock: NowMs;
   readonly reports: SignInListener;
-  /** If no provider is to be asked: learns of which one would be. docs/explain.md */
+  /** Learns which provider would be asked, if none is to be. docs/explain.md */
   readonly noteProvider?: (issuer: string) => void;
   readonly pages: OidcPorts["pages"];
 }

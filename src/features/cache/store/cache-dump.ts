@@ -25,7 +25,7 @@ type DumpReader = (length: number) => Buffer | null;
  * The entries of a cache in a row, for another process, in the form of `entry-bytes.ts`. Times are written as they are from the moment
  * of the dump.
  * @param nowMs of the clock that the entries' times are of
- * @returns a generator that writes one entry a step, all that were stored first before the others
+ * @returns a generator that writes one entry a step, in the order in which they were stored
  */
 export function* dumpEntries(store: CacheStore, nowMs: number, write: DumpWriter): Generator<void> {
   const reader = new EntryReader(store);

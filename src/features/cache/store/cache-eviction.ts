@@ -2,7 +2,7 @@ import type { CacheIndex } from "./cache-index.ts";
 import { type CacheMemory, GHOST_WAYS, MemoryHead, Slot, SlotUse } from "./cache-memory.ts";
 
 /**
- * Which entry makes way, by S3-FIFO: new entries wait in a small queue of a tenth of the memory, all that were asked for twice
+ * Which entry makes way, by S3-FIFO: new entries wait in a small queue of a tenth of the memory, entries that were asked for twice
  * there go on into the main queue, the others leave and are remembered for a while, so that they come into the main queue when they
  * return. What one client reads through once so passes by without a trace. A use is a count and no change of order. All under the
  * lock.

@@ -4,7 +4,7 @@ import { DISK_SEGMENTS, DiskCell, DiskHead, layoutOf, QUEUE_PLACES, SegmentField
 
 /** What a thread has found of an entry on disk; times are those of the store. */
 export interface DiskPlace {
-  /** The row of its segment, which waits until `release`. */
+  /** The row of its segment, which stays until `release`. */
   row: number;
   /** The segment's file, open for all threads. */
   fd: number;

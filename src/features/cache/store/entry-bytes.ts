@@ -49,7 +49,7 @@ export class EntryReader {
 
   /**
    * All before the body.
-   * @param originMs what comes from the entry's times before they are written
+   * @param originMs is subtracted from the entry's times before they are written
    */
   prefix(slot: number, originMs: number): Buffer {
     const { words, times } = this.store.memory;

@@ -38,7 +38,7 @@ export class CanaryRollout implements CanaryGate {
   /** Why a version could not be applied; the others have not been told yet. */
   private failed = { version: "", fault: "" };
   private hurriedFor = "";
-  /** The version and state that the log was last told of, and all that were last acted on. */
+  /** The version and state in the log's last line, and the ones that this gateway last acted on. */
   private told = "";
   private acted = "";
   /** Versions that were tried and not taken. */

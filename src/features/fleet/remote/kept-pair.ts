@@ -24,7 +24,7 @@ export interface KeptConfiguration extends RemoteConfiguration {
 
 type Part = keyof RemoteConfiguration["texts"];
 
-/** The file that says the kept data. */
+/** The file that says which pair is kept. */
 interface Index {
   readonly version: string;
   readonly taken_at: string;

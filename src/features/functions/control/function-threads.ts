@@ -31,7 +31,7 @@ const FUNCTION_RETIRE_MS: number = shorterInTests("FUNCTION_RETIRE_MS", 300_000)
 
 /** How often threads are examined. */
 const WATCH_MS = 50;
-/** How often threads of the runtime are searched for that have begun to collect garbage: these end when they have had nothing to do for long. */
+/** How often edge looks for threads of the runtime that have begun to collect garbage: these end when they have had nothing to do for long. */
 const COLLECTORS_MS = 1000;
 /** The first pause before a module's thread is started again; doubled with each death in a row, up to the longest. */
 const FIRST_RESTART_MS = 10;

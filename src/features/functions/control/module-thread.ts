@@ -10,7 +10,7 @@ import { openedFiles } from "../thread/opened-files.ts";
 import { problemOf } from "../thread/problem.ts";
 import { type FromRun, failed, type RunOrder, runOutcome } from "./scheduled-call.ts";
 
-/** What the thread is asked, once: to load a module and names the fault in it, or to make a run of a schedule. */
+/** What the thread is asked, once: to load a module and name the fault in it, or to make a run of a schedule. */
 export type ModuleOrder = ({ readonly kind: "check" } & ModuleQuestion) | ({ readonly kind: "run" } & RunOrder);
 
 /** One module, and what it is for. */

@@ -67,7 +67,7 @@ export class Context {
     return this.#log;
   }
 
-  // Functions of their own, made where they are used, so that they may be removed of the context.
+  // Functions of their own, made where they are used, so that a module may take them out of the context.
   get waitUntil(): ContextPorts["waitUntil"] {
     return (promise) => this.#ports.waitUntil(promise);
   }

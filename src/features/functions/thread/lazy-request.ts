@@ -155,7 +155,7 @@ type AnyFunction = (...values: readonly unknown[]) => unknown;
 
 /**
  * Gives a class all that the runtime's has: its objects are instances of that, too, and what it does not define itself asks the object that they
- * are made into. Properties of the runtime's prototypes cannot be replaced, so what is removed of these and called on a lazy object fails.
+ * are made into. Properties of the runtime's prototypes cannot be replaced, so a function that a module takes from these and calls on a lazy object fails.
  */
 function inherit(prototype: object, native: object): void {
   for (const key of Reflect.ownKeys(native)) {

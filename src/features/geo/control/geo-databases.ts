@@ -43,7 +43,7 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
   private readonly ports: GeoPorts;
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private set: GeoSet = setOf(absent("country_db"), absent("asn_db"));
-  /** What has learned of a file, and of which state of it. */
+  /** By file, the failure that the log names, and the state of the file that had it. */
   private readonly failures: Map<string, string> = new Map();
   private reloads = 0;
   private failed = 0;

@@ -256,7 +256,7 @@ const DRAIN_MS = 1000;
 const LOOK_MS = 200;
 /** Looks until what is less than a message or a batch is sent too. */
 const LOOKS_A_SEND = 5;
-/** Spans that are removed of one ring at a look: more than it holds. */
+/** Spans that one look takes from a ring: more than it holds. */
 const MAX_LOOK = 1 << 14;
 /** Lines of one call. */
 const BATCH = 512;

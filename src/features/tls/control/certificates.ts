@@ -240,7 +240,7 @@ export class CertificateList implements CertificateSink {
   private texts: Readonly<Record<string, readonly string[]>> = {};
   /** Whether certificate and authorities are an agent's, and no files'. */
   private hasIdentity = false;
-  /** What has learned of files that cannot be used. */
+  /** By file, the failure that the log names. */
   private readonly failures: Map<string, string> = new Map();
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private readonly added: Map<string, ServerCertificate> = new Map();

@@ -42,7 +42,7 @@ export class WorkloadApi {
   private timer: Timer | null = null;
   private pauseMs = WORKLOAD_RETRY_MIN_MS;
   private isStopped = false;
-  /** What has learned of the agent; "" while it gives identities. */
+  /** The failure of the agent that the log names; "" while it gives identities. */
   private failure = "";
   /** What the agent gave last, so that the same does not count as new. */
   private last = "";

@@ -9,7 +9,7 @@ import { KEY_RULE, LEAK_RULES } from "./leak-rules.ts";
 import type { Leak } from "./leak-scan.ts";
 import { type LeakJudge, LeakSink } from "./leak-sink.ts";
 
-/** What learns of responses: `waf.responses`, and the rules that do not count. */
+/** Settings of responses: `waf.responses`, and the rules that do not count. */
 interface LeakSettings {
   /** Whether a response that leaks is withheld, rather than logged alone. */
   readonly withholds: boolean;

@@ -212,7 +212,7 @@ export class DiskWriter {
     return this.segments.reduce((sum, segment) => sum + segment.totalBytes, 0);
   }
 
-  /** What comes from times of the store to get those of the files, which are of the time of day. */
+  /** The difference between times of the store and times of the files, which are of the time of day. */
   private get originMs(): number {
     return this.clock.nowMs - Date.now();
   }
