@@ -9,22 +9,46 @@ const KINDS = ["HTTPRoute", "GRPCRoute", "Ingress"];
 /** Whether routes of a namespace may answer challenges of certificate authorities for all of these hosts. */
 export type TakesChallenges = (namespace: string, hosts: readonly string[]) => boolean;
 
+/** What was found in a store, for the state that it was found in. */
+class Remembered<T> {
+  private readonly kinds: readonly string[];
+  private readonly memory: WeakMap<ObjectStore, { readonly stamp: string; readonly found: T }> = new WeakMap();
+
+  /** @param kinds all of whose objects `find` of `of` looks at */
+  constructor(kinds: readonly string[]) {
+    this.kinds = kinds;
+  }
+
+  /** @param key what `find` goes by beside the store */
+  of(store: ObjectStore, key: string, find: () => T): T {
+    const stamp = [key, ...this.kinds.map((kind) => store.versionOf(kind))].join(" ");
+    const known = this.memory.get(store);
+    if (known?.stamp === stamp) return known.found;
+    const found = find();
+    this.memory.set(store, { stamp, found });
+    return found;
+  }
+}
+
+const CHALLENGES: Remembered<ReadonlyMap<string, string>> = new Remembered(KINDS);
+const ROUTES: Remembered<ReadonlyMap<string, KubeObject>> = new Remembered([
+  "HTTPRoute",
+  "GRPCRoute",
+  "GatewayClass",
+  "Gateway",
+  "ListenerSet",
+]);
+
 /**
  * Who answers a host's challenges can have a certificate for it: the namespace of the oldest object that names the host does.
  * Routes for every host or for a wildcard get none, since another namespace may have a part of it.
  */
 export function challengeHosts(store: ObjectStore): TakesChallenges {
-  const stamp = KINDS.map((kind) => store.versionOf(kind)).join(" ");
-  const known = memory.get(store);
-  const owners = known?.stamp === stamp ? known.owners : ownersIn(store);
-  if (known?.stamp !== stamp) memory.set(store, { stamp, owners });
+  const owners = CHALLENGES.of(store, "", () => ownersIn(store));
   return (namespace, hosts) =>
     hosts.length > 0 &&
     hosts.every((host) => host !== "" && !host.startsWith("*") && (owners.get(host) ?? namespace) === namespace);
 }
-
-const memory: WeakMap<ObjectStore, { readonly stamp: string; readonly owners: ReadonlyMap<string, string> }> =
-  new WeakMap();
 
 function ownersIn(store: ObjectStore): ReadonlyMap<string, string> {
   const oldest = new Map<string, { readonly namespace: string; readonly since: string }>();
@@ -47,6 +71,10 @@ function hostsOf({ spec }: KubeObject): readonly string[] {
 
 /** Of each host, the oldest HTTPRoute or GRPCRoute that names it and has a Gateway of this controller. */
 export function routeOwners(store: ObjectStore, controller: string): ReadonlyMap<string, KubeObject> {
+  return ROUTES.of(store, controller, () => routesByHost(store, controller));
+}
+
+function routesByHost(store: ObjectStore, controller: string): ReadonlyMap<string, KubeObject> {
   const classes = store.list("GatewayClass").filter(({ spec }) => spec?.controllerName === controller);
   const names = new Set(classes.map(({ metadata }) => metadata.name));
   const isOurs = ({ spec, metadata }: KubeObject): boolean =>

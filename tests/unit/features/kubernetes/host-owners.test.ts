@@ -50,4 +50,9 @@ test("hosts of routes with a Gateway of ours belong to the oldest of them", () =
   );
   const owners = routeOwners(store, "edge.dev/gateway");
   expect([...owners].map(([host, { metadata }]) => [host, metadata.namespace])).toEqual([["a.example", "set"]]);
+  // The translations of Gateways and of Ingresses ask for the same of one state of the store.
+  expect(routeOwners(store, "edge.dev/gateway")).toBe(owners);
+  store.remove("HTTPRoute", "set", "r3");
+  expect(routeOwners(store, "edge.dev/gateway").get("a.example")!.metadata.namespace).toBe("late");
+  expect(routeOwners(store, "other.dev/gateway").size).toBe(0);
 });
