@@ -1,6 +1,6 @@
 import type { CanaryPhase, CanaryReason } from "../../core/canary-standing.ts";
 import { LATENCY_BUCKETS, LATENCY_BUCKETS_PER_OCTAVE } from "../../core/latency-sketch.ts";
-import { WorseEvidence } from "./evidence.ts";
+import { JoinedMoments, type RolloutMoment, WorseEvidence } from "./evidence.ts";
 
 /** What one version has done since it was last asked. */
 export interface ArmCounts {
@@ -72,18 +72,24 @@ export function newRecord({ steps }: Pick<JudgeRules, "steps">): CanaryRecord {
   };
 }
 
-/** Adds what both versions have done in a moment. */
+/** Counts of a rollout that are no evidence yet, since one version has had no requests meanwhile. */
+export class PendingCounts {
+  readonly errors: JoinedMoments = new JoinedMoments();
+  readonly times: JoinedMoments = new JoinedMoments();
+}
+
+/** Adds what both versions have done in a moment. @param pending of the same rollout, from moment to moment */
 export function noteMoment(
   record: CanaryRecord,
+  pending: PendingCounts,
   rules: JudgeRules,
   passedMs: number,
   fresh: ArmCounts,
   old: ArmCounts,
 ): void {
-  const worse = new WorseEvidence(rules.errorsRatio, record.worse);
-  worse.note({ newAll: fresh.requests, newBad: fresh.errors, oldAll: old.requests, oldBad: old.errors });
-  record.worse = worse.logs;
-  noteTimes(record, rules, fresh, old);
+  const errors = { newAll: fresh.requests, newBad: fresh.errors, oldAll: old.requests, oldBad: old.errors };
+  record.worse = logsWith(rules.errorsRatio, record.worse, pending.errors.add(errors));
+  noteTimes(record, pending.times, rules, fresh, old);
   record.inStepMs += passedMs;
   record.inStep += fresh.requests;
   record.requests += fresh.requests;
@@ -96,21 +102,33 @@ export function noteMoment(
  * Slow is what took longer than the slowest hundredth of the old version has so far; for the new version, `p99_ratio` times as long: a
  * version that is at most so much slower has no more of it.
  */
-function noteTimes(record: CanaryRecord, { p99Ratio }: JudgeRules, fresh: ArmCounts, old: ArmCounts): void {
+function noteTimes(
+  record: CanaryRecord,
+  pending: JoinedMoments,
+  { p99Ratio }: JudgeRules,
+  fresh: ArmCounts,
+  old: ArmCounts,
+): void {
   const bound = slowest(record.oldTimes);
   if (bound >= 0) {
     const further = Math.round(Math.log2(p99Ratio) * LATENCY_BUCKETS_PER_OCTAVE);
-    const slower = new WorseEvidence(SLOW_RATIO, record.slower);
-    slower.note({
+    const times = {
       newAll: sumFrom(fresh.times, 0),
       newBad: sumFrom(fresh.times, bound + 1 + further),
       oldAll: sumFrom(old.times, 0),
       oldBad: sumFrom(old.times, bound + 1),
-    });
-    record.slower = slower.logs;
+    };
+    record.slower = logsWith(SLOW_RATIO, record.slower, pending.add(times));
   }
   record.times = added(record.times, fresh.times);
   record.oldTimes = added(record.oldTimes, old.times);
+}
+
+function logsWith(ratio: number, logs: number[], moment: RolloutMoment | null): number[] {
+  if (moment === null) return logs;
+  const evidence = new WorseEvidence(ratio, logs);
+  evidence.note(moment);
+  return evidence.logs;
 }
 
 /** Decides on a record as it is now. */

@@ -2,12 +2,37 @@
 const FACTORS = [1, 1.5, 2.25, 4, 8, 20, 60] as const;
 
 /** Requests of both versions in a moment, and bad ones among them. */
-interface RolloutMoment {
+export interface RolloutMoment {
   readonly newAll: number;
   readonly newBad: number;
   readonly oldAll: number;
   readonly oldBad: number;
 }
+
+/**
+ * Joins moments until both versions have had requests: with one request a minute no single second has requests of both, and one version alone says
+ * nothing. When a joined moment ends depends on the number of requests alone, not on how they went, so that the test holds.
+ */
+export class JoinedMoments {
+  private joined: RolloutMoment = NO_REQUESTS;
+
+  /** @returns all since the last result; null while one version has had no requests */
+  add({ newAll, newBad, oldAll, oldBad }: RolloutMoment): RolloutMoment | null {
+    const { joined } = this;
+    this.joined = {
+      newAll: joined.newAll + newAll,
+      newBad: joined.newBad + newBad,
+      oldAll: joined.oldAll + oldAll,
+      oldBad: joined.oldBad + oldBad,
+    };
+    if (this.joined.newAll <= 0 || this.joined.oldAll <= 0) return null;
+    const all = this.joined;
+    this.joined = NO_REQUESTS;
+    return all;
+  }
+}
+
+const NO_REQUESTS: RolloutMoment = { newAll: 0, newBad: 0, oldAll: 0, oldBad: 0 };
 
 /**
  * How much speaks for a new version having more bad requests than the old one: a mixture sequential probability ratio test (mSPRT) of two

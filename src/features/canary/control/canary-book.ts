@@ -16,6 +16,7 @@ import {
   newRecord,
   nextShare,
   noteMoment,
+  PendingCounts,
 } from "../canary-judge.ts";
 import type { CANARY_EVENTS } from "../events.ts";
 import { WorseEvidence } from "../evidence.ts";
@@ -57,6 +58,7 @@ class Rollout {
   record: CanaryRecord;
   reason: CanaryReason;
   isNew: boolean;
+  private readonly pending: PendingCounts = new PendingCounts();
   private counted: { readonly fresh: ArmCounts; readonly old: ArmCounts };
   /** The rollout of the fleet that it is a part of; "" for none yet. */
   fleetId: string;
@@ -84,7 +86,8 @@ class Rollout {
     const { counted } = this;
     this.counted = now;
     if (this.record.phase !== "running") return;
-    noteMoment(this.record, this.init.rules, passedMs, since(now.fresh, counted.fresh), since(now.old, counted.old));
+    const [fresh, old] = [since(now.fresh, counted.fresh), since(now.old, counted.old)];
+    noteMoment(this.record, this.pending, this.init.rules, passedMs, fresh, old);
   }
 
   /** Tells the workers how much goes to the new version. */

@@ -7,6 +7,7 @@ import {
   newRecord,
   nextShare,
   noteMoment,
+  PendingCounts,
 } from "../../../../src/features/canary/canary-judge.ts";
 import { WorseEvidence } from "../../../../src/features/canary/evidence.ts";
 import { samples } from "../../../harness/long-lane.ts";
@@ -55,9 +56,27 @@ describe("rollouts in virtual time", () => {
   }, 300_000);
 });
 
+test.each([
+  ["of one request a minute", 1 / 60, 5 * 24 * 3600],
+  ["of one request every ten seconds", 0.1, 24 * 3600],
+])("a version that always fails goes back with traffic %s, and a good one does not", (_, perSecond, limitS) => {
+  const random = new SeededRandom(7);
+  const phases = [{ errors: 1, slowness: 1 }, GOOD].map(
+    (fresh) => rollout(() => random.next(), perSecond, GOOD, fresh, limitS).phase,
+  );
+  expect(phases).toEqual(["aborted", "running"]);
+});
+
 test("a version that fails at once goes back after a few requests", () => {
   const record = newRecord(RULES);
-  noteMoment(record, RULES, 1000, { requests: 4, errors: 4, times: [] }, { requests: 396, errors: 0, times: [] });
+  noteMoment(
+    record,
+    new PendingCounts(),
+    RULES,
+    1000,
+    { requests: 4, errors: 4, times: [] },
+    { requests: 396, errors: 0, times: [] },
+  );
   expect(decide(record, RULES)).toEqual({ action: "abort", reason: "errors" });
   apply(record, decide(record, RULES), RULES);
   expect([canaryShare(record, RULES.steps), decide(record, RULES).action]).toEqual([0, "none"]);
@@ -81,13 +100,13 @@ test("evidence of two gateways adds up, and none comes of requests of one versio
 });
 
 test("a step waits for its time and its requests; both versions bad are alike", () => {
-  const record = newRecord(RULES);
+  const [record, pending] = [newRecord(RULES), new PendingCounts()];
   const bad = (requests: number) => ({ requests, errors: requests / 2, times: [] });
-  for (let s = 0; s < 299; s++) noteMoment(record, RULES, 1000, NONE, bad(100));
+  for (let s = 0; s < 299; s++) noteMoment(record, pending, RULES, 1000, NONE, bad(100));
   expect(decide(record, RULES).action).toBe("none");
-  noteMoment(record, RULES, 1000, NONE, NONE);
+  noteMoment(record, pending, RULES, 1000, NONE, NONE);
   expect(decide(record, RULES)).toEqual({ action: "hold", reason: "few_requests" });
-  for (let s = 0; s < 50; s++) noteMoment(record, RULES, 1000, bad(4), bad(396));
+  for (let s = 0; s < 50; s++) noteMoment(record, pending, RULES, 1000, bad(4), bad(396));
   expect(decide(record, RULES).action).toBe("grow");
   apply(record, decide(record, RULES), RULES);
   expect([canaryShare(record, RULES.steps), record.inStep, record.inStepMs]).toEqual([5, 0, 0]);

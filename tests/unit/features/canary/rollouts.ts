@@ -7,6 +7,7 @@ import {
   type JudgeRules,
   newRecord,
   noteMoment,
+  PendingCounts,
 } from "../../../../src/features/canary/canary-judge.ts";
 
 /** A version of a service. */
@@ -36,14 +37,18 @@ export function rollout(
   limitS: number,
 ): { phase: string; requests: number; hurt: number; seconds: number } {
   const record = newRecord(RULES);
+  const pending = new PendingCounts();
   let [requests, hurt] = [0, 0];
+  let due = 0;
   for (let ms = 0; ms < limitS * 1000 && record.phase === "running"; ms += MOMENT_MS) {
-    const all = (perSecond * MOMENT_MS) / 1000;
+    due += (perSecond * MOMENT_MS) / 1000;
+    const all = Math.floor(due);
+    due -= all;
     const own = binomial(random, all, canaryShare(record, RULES.steps) / 100);
     const counts = arm(random, own, fresh);
     requests += all;
     hurt += Math.max(0, counts.errors - own * old.errors);
-    noteMoment(record, RULES, MOMENT_MS, counts, arm(random, all - own, old));
+    noteMoment(record, pending, RULES, MOMENT_MS, counts, arm(random, all - own, old));
     apply(record, decide(record, RULES), RULES);
     if (record.phase !== "running") return { phase: record.phase, requests, hurt, seconds: ms / 1000 };
   }
