@@ -21,9 +21,9 @@ export class FairQueue<T extends Queued> {
     return this.groups.get(group)?.size ?? 0;
   }
 
-  /** Whether another group waits for more than this one would with one thing more. */
-  hasLonger(group: string): boolean {
-    return this.largest > this.countOf(group) + 1;
+  /** How much the group waits for that waits for most. */
+  get longest(): number {
+    return this.largest;
   }
 
   add(item: T): void {

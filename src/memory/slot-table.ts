@@ -20,8 +20,11 @@ export const enum QueueCount {
  * Slots that all workers share, in one or several lanes with a limit each, and the places of a queue for them. Each worker keeps the slots that it
  * has taken itself, so that a worker that dies gives all back.
  *
- *     lanes, workers, patience (ms), queued | limit, taken a lane | a worker: waits, queued, taken a lane
+ *     lanes, workers, patience (ms), queued | limit, taken a lane | a worker: waits, queued, most, owed, taken a lane
  *     | Float64: a worker: counts of the queue, counts a lane
+ *
+ * `most` is how many requests of one client wait in a worker, `owed` how many places others have taken from it: the requests there are refused a
+ * moment later. `queued` has the places of a worker, without those that it owes.
  */
 export class SlotTable {
   readonly lanes: number;
@@ -38,7 +41,7 @@ export class SlotTable {
     this.workers = workers;
     this.words = new Int32Array(buffer, 0, wordsOf(lanes, workers));
     this.counts = new Float64Array(buffer, wordsOf(lanes, workers) * 4);
-    this.perWorker = 2 + lanes;
+    this.perWorker = LANES_FROM + lanes;
     this.countsPerWorker = QUEUE_COUNTS + lanes * SLOT_COUNTS;
   }
 
@@ -77,18 +80,18 @@ export class SlotTable {
       if (taken >= Atomics.load(words, at)) return false;
       if (Atomics.compareExchange(words, at + 1, taken, taken + 1) === taken) break;
     }
-    Atomics.add(words, this.workerAt(worker) + 2 + lane, 1);
+    Atomics.add(words, this.workerAt(worker) + LANES_FROM + lane, 1);
     return true;
   }
 
   give(lane: number, worker: number): void {
-    Atomics.sub(this.words, this.workerAt(worker) + 2 + lane, 1);
+    Atomics.sub(this.words, this.workerAt(worker) + LANES_FROM + lane, 1);
     Atomics.sub(this.words, this.laneAt(lane) + 1, 1);
   }
 
   /** Requests that wait, in all workers. */
   get queued(): number {
-    return Atomics.load(this.words, QUEUED);
+    return Math.max(0, Atomics.load(this.words, QUEUED));
   }
 
   /** Takes a place of the queue. @returns false if there is none */
@@ -99,13 +102,51 @@ export class SlotTable {
       if (queued >= places) return false;
       if (Atomics.compareExchange(words, QUEUED, queued, queued + 1) === queued) break;
     }
-    Atomics.add(words, this.workerAt(worker) + 1, 1);
+    Atomics.add(words, this.workerAt(worker) + PLACES, 1);
     return true;
   }
 
   leaveQueue(worker: number): void {
-    Atomics.sub(this.words, this.workerAt(worker) + 1, 1);
+    Atomics.sub(this.words, this.workerAt(worker) + PLACES, 1);
     Atomics.sub(this.words, QUEUED, 1);
+  }
+
+  /** Tells the other workers how many requests of one client wait in this one, at most. */
+  setMost(worker: number, count: number): void {
+    Atomics.store(this.words, this.workerAt(worker) + MOST, count);
+  }
+
+  /** The other worker with the most requests of one client in the queue, and their number, without places that it owes. */
+  mostOfOthers(worker: number): { readonly worker: number; readonly count: number } {
+    let found = { worker: -1, count: 0 };
+    for (let other = 0; other < this.workers; other++) {
+      if (other === worker) continue;
+      const at = this.workerAt(other);
+      const count = Atomics.load(this.words, at + MOST) - Atomics.load(this.words, at + OWED);
+      if (count > found.count) found = { worker: other, count };
+    }
+    return found;
+  }
+
+  /** Moves a place of the queue from a worker, which refuses a request for it, to another one. */
+  takePlace(from: number, to: number): void {
+    const { words } = this;
+    Atomics.add(words, this.workerAt(from) + OWED, 1);
+    Atomics.sub(words, this.workerAt(from) + PLACES, 1);
+    Atomics.add(words, this.workerAt(to) + PLACES, 1);
+    this.wake(from);
+  }
+
+  /** Takes the number of places that others have taken from a worker since the last call. */
+  takeOwed(worker: number): number {
+    const at = this.workerAt(worker) + OWED;
+    return Atomics.load(this.words, at) === 0 ? 0 : Atomics.exchange(this.words, at, 0);
+  }
+
+  /** A place that others have taken from a worker stays there: nothing waited in it any more. */
+  restorePlace(worker: number): void {
+    Atomics.add(this.words, this.workerAt(worker) + PLACES, 1);
+    Atomics.add(this.words, QUEUED, 1);
   }
 
   /** Calls back once another worker has left a slot to this one, or after a while. */
@@ -146,9 +187,11 @@ export class SlotTable {
     const { words } = this;
     const at = this.workerAt(worker);
     Atomics.store(words, at, 0);
-    Atomics.sub(words, QUEUED, Atomics.exchange(words, at + 1, 0));
+    Atomics.store(words, at + MOST, 0);
+    Atomics.store(words, at + OWED, 0);
+    Atomics.sub(words, QUEUED, Atomics.exchange(words, at + PLACES, 0));
     for (let lane = 0; lane < this.lanes; lane++)
-      Atomics.sub(words, this.laneAt(lane) + 1, Atomics.exchange(words, at + 2 + lane, 0));
+      Atomics.sub(words, this.laneAt(lane) + 1, Atomics.exchange(words, at + LANES_FROM + lane, 0));
     this.wakeAll();
   }
 
@@ -199,13 +242,18 @@ export function createSlotTable(lanes: number, workers: number): SharedArrayBuff
 
 /** An even number, so that what follows is aligned. */
 function wordsOf(lanes: number, workers: number): number {
-  const words = HEADER + 2 * lanes + workers * (2 + lanes);
+  const words = HEADER + 2 * lanes + workers * (LANES_FROM + lanes);
   return words + (words & 1);
 }
 
 const HEADER = 4;
 const PATIENCE = 2;
 const QUEUED = 3;
+/** Of a worker, after whether it waits. */
+const PLACES = 1;
+const MOST = 2;
+const OWED = 3;
+const LANES_FROM = 4;
 const QUEUE_COUNTS = 3;
 const SLOT_COUNTS = 3;
 /** How long a worker waits to be woken at most: another that has ended wakes none. */

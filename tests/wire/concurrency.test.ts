@@ -76,6 +76,7 @@ const gateway = await startGateway({
     upstream("/two", one.origin, { cache: false, concurrency: { limit: 2, queue: 2, queue_timeout: "20s" } }),
     upstream("/none", one.origin, { concurrency: { limit: 1, queue: 0 } }),
     upstream("/short", one.origin, { concurrency: { limit: 1, queue: 5, queue_timeout: "60ms" } }),
+    upstream("/crowd", one.origin, { cache: false, concurrency: { limit: 1, queue: 40, queue_timeout: "20s" } }),
     upstream("/fair", one.origin, { cache: false, concurrency: { limit: 1, queue: 6, queue_timeout: "20s" } }),
     {
       type: "upstream",
@@ -200,7 +201,6 @@ describe("over all workers", () => {
     for (let i = 0; i < 12; i++) greedy.push(ask("127.0.0.2", `greedy-${i}`));
     await hasQueued("/fair", 6);
     one.order = [];
-    // In whatever worker it is: there the greedy client has most.
     const modest: Promise<number>[] = [];
     for (let i = 0; i < 6; i++) modest.push(ask(`127.0.0.${10 + i}`, `modest-${i}`));
     // Of eighteen the queue has room for six: all others are refused before a slot is free.
@@ -208,9 +208,36 @@ describe("over all workers", () => {
     const draining = one.drain(7);
     const all = await Promise.all([...greedy, ...modest, draining.then(() => 0)]);
     expect(all.filter((status) => status === 200).length).toBe(7);
-    expect((await Promise.all(modest)).filter((status) => status === 200).length).toBeGreaterThan(0);
+    // The greedy client keeps one in each of three workers at most.
+    expect((await Promise.all(modest)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(3);
     await isIdle("/fair");
   });
+
+  test("a thousand streams of one client take no place from ten others, in whatever workers they are", async () => {
+    const h3 = await H3Client.connect(tlsPort);
+    const clients = await Promise.all(Array.from({ length: 9 }, () => H2Client.connectTls(tlsPort)));
+    const greedy = [
+      ...clients.flatMap((h2) => Array.from({ length: 100 }, () => h2.request(head("GET", "/crowd/h2")))),
+    ];
+    const datagrams = Array.from({ length: 100 }, () => h3.ask("GET", "/crowd/h3").catch(() => null));
+    await one.hasHeld(1);
+    await hasQueued("/crowd", 40);
+    const others = Array.from({ length: 10 }, (_, i) =>
+      exchangeFrom(`127.0.0.${20 + i}`, gateway.port, request(`GET /crowd/${i}`, ["Connection: close"])),
+    );
+    let over = false;
+    void Promise.all([...greedy, ...datagrams]).then(() => {
+      over = true;
+    });
+    while (!over) {
+      one.held.shift()?.();
+      await Bun.sleep(1);
+    }
+    expect((await Promise.all(others)).map(statusOf)).toEqual(new Array(10).fill(200));
+    for (const h2 of clients) h2.close();
+    h3.close();
+    await isIdle("/crowd");
+  }, 30_000);
 
   test("a request that has waited for too long gets 503, and its origin never sees it", async () => {
     const held = gateway.once(request("GET /short/held"));

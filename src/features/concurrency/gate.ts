@@ -110,7 +110,7 @@ export class Gate implements SlotGate {
 
   /**
    * Waits for a slot, if the queue has room. A queue that is full makes room for a client that has less in it: the client that has
-   * most there loses its newest.
+   * most there, in whatever worker, loses its newest.
    * @returns null if there is no room
    */
   wait(ex: Exchange, who: GateWaiter): Held | null {
@@ -123,6 +123,7 @@ export class Gate implements SlotGate {
     if (queue.size === 0) this.emptyAtMs = ports.turn.nowMs;
     const waiter = new Waiter(this, group, ex.client, who, ports.turn.nowMs);
     queue.add(waiter);
+    table.setMost(ports.worker, queue.longest);
     table.countQueue(ports.worker, QueueCount.Waited);
     ports.wheel.arm(waiter.timer, ports.turn.nowMs + this.bounds.queueTimeoutMs);
     this.listen();
@@ -130,13 +131,32 @@ export class Gate implements SlotGate {
   }
 
   private makeRoom(group: string): boolean {
-    const { queue } = this;
-    if (queue.size === 0 || !queue.hasLonger(group)) return false;
+    const { queue, table, ports } = this;
+    const enough = queue.countOf(group) + 1;
+    const other = table.mostOfOthers(ports.worker);
+    if (Math.max(queue.longest, other.count) <= enough) return false;
+    if (other.count > queue.longest) table.takePlace(other.worker, ports.worker);
+    else this.refuseNewest();
+    return true;
+  }
+
+  /** Refuses the newest request of the client that has most here; its place goes to another request. */
+  private refuseNewest(): void {
+    const { queue, table, ports } = this;
     const last = queue.takeNewestOfMost()!;
-    this.forget(last);
+    ports.wheel.remove(last.timer);
+    table.setMost(ports.worker, queue.longest);
+    table.countQueue(ports.worker, QueueCount.Full);
     last.who.onRefused();
-    this.table.countQueue(this.ports.worker, QueueCount.Full);
-    return this.table.enterQueue(this.ports.worker, Math.min(this.bounds.queue, MAX_QUEUE));
+  }
+
+  /** Other workers have taken places of this one for clients that have less in the queue. */
+  private payOwed(): void {
+    const { queue, table, ports } = this;
+    for (let owed = table.takeOwed(ports.worker); owed > 0; owed--) {
+      if (queue.longest > 1) this.refuseNewest();
+      else table.restorePlace(ports.worker);
+    }
   }
 
   /** It waits no longer. */
@@ -155,6 +175,7 @@ export class Gate implements SlotGate {
 
   private forget(waiter: Waiter): void {
     this.ports.wheel.remove(waiter.timer);
+    this.table.setMost(this.ports.worker, this.queue.longest);
     this.table.leaveQueue(this.ports.worker);
   }
 
@@ -163,6 +184,7 @@ export class Gate implements SlotGate {
     if (this.isServing) return;
     this.isServing = true;
     try {
+      this.payOwed();
       while (this.queue.size > 0) {
         const lane = this.takeAny();
         if (lane < 0) break;
@@ -201,13 +223,13 @@ export class Gate implements SlotGate {
     this.isListening = true;
     this.table.listen(this.ports.worker, () => {
       this.isListening = false;
-      if (this.queue.size > 0) this.ports.inTurn(() => this.serve());
+      this.ports.inTurn(() => this.serve());
     });
   }
 
-  /** Called every TICK_MS: it finds a slot that was left to a worker which is gone. */
+  /** Called every TICK_MS: it finds a slot that was left to a worker which is gone, and places that others have taken. */
   tick(): void {
-    if (this.queue.size > 0) this.serve();
+    this.serve();
   }
 
   moveTo(ex: Exchange, lane: number): boolean {
