@@ -2,7 +2,7 @@ import { isNetworkWithin } from "../config/cidr.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
 import { type FieldTest, type MatchConfig, NO_MATCH } from "../config/match-settings.ts";
 import { buildRouter } from "../features/route/build-router.ts";
-import { methodSet } from "../features/route/method-set.ts";
+import { matchedMethods } from "../features/route/request-matcher.ts";
 import { placeKey } from "../loading/route-resolution.ts";
 import type { Route, RouteInit } from "../message/exchange.ts";
 import { METHOD_COUNT, type Method, methodName, RequestHead } from "../message/request-head.ts";
@@ -108,18 +108,30 @@ function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
 
 /** Whether every request for which `asked` holds fits `other`. */
 function follows(other: MatchConfig, asked: MatchConfig): boolean {
-  if (other.share < 1) return false;
-  if (other.clientIp.length > 0 && !areWithin(asked, other)) return false;
-  const { country, agent = [] } = other;
-  const named = asked.agent ?? [];
-  if (agent.length > 0 && (named.length === 0 || !named.every((one) => agent.includes(one)))) return false;
-  if (country.length > 0 && (asked.country.length === 0 || !asked.country.every((one) => country.includes(one))))
-    return false;
-  return (
-    other.header.every((test) => isImplied(test, asked.header, true)) &&
-    other.query.every((test) => isImplied(test, asked.query, false)) &&
-    other.cookie.every((test) => isImplied(test, asked.cookie, false))
-  );
+  return Object.values(FOLLOWS).every((holds) => holds(other, asked));
+}
+
+/** What follows from what, by each key of `match`: a key without its line does not compile. */
+const FOLLOWS: Readonly<Record<keyof Required<MatchConfig>, (other: MatchConfig, asked: MatchConfig) => boolean>> = {
+  // Requests of each method are made: see `hasMethod`.
+  method: () => true,
+  takesHeadWithGet: () => true,
+  header: (other, asked) => other.header.every((test) => isImplied(test, asked.header, true)),
+  query: (other, asked) => other.query.every((test) => isImplied(test, asked.query, false)),
+  cookie: (other, asked) => other.cookie.every((test) => isImplied(test, asked.cookie, false)),
+  clientIp: (other, asked) => other.clientIp.length === 0 || areWithin(asked, other),
+  country: (other, asked) => isAmong(asked.country, other.country),
+  agent: (other, asked) => isAmong(asked.agent, other.agent),
+  ja4: (other, asked) => isAmong(asked.ja4, other.ja4),
+  group: (other, asked) => isAmong(asked.group, other.group),
+  http2: (other, asked) => isAmong(asked.http2, other.http2),
+  share: (other) => other.share === 1,
+  stickyBy: () => true,
+};
+
+/** Whether one list of values, of which a request must have one, is a part of another; an empty list takes every request. */
+function isAmong(asked: readonly string[] = [], other: readonly string[] = []): boolean {
+  return other.length === 0 || (asked.length > 0 && asked.every((one) => other.includes(one)));
 }
 
 function areWithin(asked: MatchConfig, other: MatchConfig): boolean {
@@ -138,7 +150,8 @@ function isImplied([name, wanted]: FieldTest, asked: readonly FieldTest[], isHea
 
 /** Whether a route's `match` takes a method. */
 function hasMethod({ match }: RouteConfig, method: Method): boolean {
-  return match === null || methodSet(match.method ?? []).allowed[method] === 1;
+  const names = match?.method ?? [];
+  return match === null || names.length === 0 || matchedMethods(names, match)[method] === 1;
 }
 
 const NO_GROUPS = { groupsOf: () => null };
