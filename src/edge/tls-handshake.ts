@@ -25,8 +25,15 @@ export interface HandshakeHandler {
   secured(opening: TlsHandshake, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
   /** The name is passed through: the connection goes on as it is. */
   passed(opening: TlsHandshake, connection: ForwardedConnection, received: Uint8Array): void;
-  /** There will be none: the client learns why, as far as it can be. */
-  refused(opening: TlsHandshake, fault: Fault): void;
+  /** There will be none: the client learns why, as far as it can be. @param alert what TLS calls it: RFC 8446 §6 */
+  refused(opening: TlsHandshake, fault: Fault, alert: Alert): void;
+}
+
+/** Alerts that are sent before there is a key. RFC 8446 §6. */
+export const enum Alert {
+  UnexpectedMessage = 10,
+  DecodeError = 50,
+  UnrecognizedName = 112,
 }
 
 const enum Stage {
@@ -91,8 +98,10 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     const outcome = this.parser.push(chunk, 0, chunk.length);
     if (outcome === HelloOutcome.Complete) this.choose();
     else if (outcome !== HelloOutcome.NeedMore) {
+      const isOther = outcome === HelloOutcome.NotTls || outcome === HelloOutcome.Unexpected;
       const isPlain = outcome === HelloOutcome.NotTls && isUpperLetter(chunk[0]!);
-      this.refuse(isPlain ? Fault.PlainHttpOnTls : Fault.BadClientHello);
+      const fault = isPlain ? Fault.PlainHttpOnTls : Fault.BadClientHello;
+      this.refuse(fault, isOther ? Alert.UnexpectedMessage : Alert.DecodeError);
     }
   }
 
@@ -213,7 +222,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     const { bytes, from, to } = this.input;
     const choice = this.endpoint.certificates.contextFor(serverName, protocols, hello, this.endpoint.hasHttp2);
     if (choice === null) {
-      this.refuse(Fault.NoCertificate);
+      this.refuse(Fault.NoCertificate, Alert.UnrecognizedName);
       return;
     }
     this.demand = choice.demand;
@@ -238,11 +247,11 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   }
 
   /** Refuses while the socket is still without TLS, so that something can be said. */
-  private refuse(fault: Fault): void {
+  private refuse(fault: Fault, alert: Alert): void {
     this.leave();
     this.input.clear();
     this.ctx.observer.onRefused(fault, this.peer.address);
-    this.handler.refused(this, fault);
+    this.handler.refused(this, fault, alert);
   }
 
   private fail(fault: Fault): void {

@@ -12,7 +12,7 @@ import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
 import type { PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
-import { type HandshakeHandler, TlsHandshake } from "./tls-handshake.ts";
+import { type Alert, type HandshakeHandler, TlsHandshake } from "./tls-handshake.ts";
 
 type SecureSocket = TlsSocket & { data: ClientConnection };
 
@@ -117,19 +117,17 @@ function handshakeHandler(
       connections.replace(opening.socket as ClientSocket, connection);
       connection.start(received);
     },
-    refused(opening, fault): void {
+    refused(opening, fault, alert): void {
       const socket = opening.socket as ClientSocket;
-      const response = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alert(fault);
+      const response = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alertRecord(alert);
       connections.replace(socket, new RefusedConnection(socket, ctx, response));
     },
   };
 }
 
 /** A fatal alert in a record of its own, as it is sent before there is a key. RFC 8446 §6. */
-function alert(fault: Fault): Uint8Array {
-  return Uint8Array.of(21, 3, 1, 0, 2, 2, fault === Fault.NoCertificate ? UNRECOGNIZED_NAME : DECODE_ERROR);
+function alertRecord(description: Alert): Uint8Array {
+  return Uint8Array.of(21, 3, 1, 0, 2, 2, description);
 }
 
 const NOTHING = new Uint8Array(0);
-const DECODE_ERROR = 50;
-const UNRECOGNIZED_NAME = 112;

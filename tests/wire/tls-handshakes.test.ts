@@ -137,18 +137,21 @@ describe("a ClientHello", () => {
     cutting.stop();
   });
 
-  test.each<[string, Buffer | string]>([
-    ["of another message", "\x16\x03\x01\x00\x04\x02\x00\x00\x00"],
+  // RFC 8446 §5 and §6.2: unexpected_message for another record or message, decode_error for a wrong length or format.
+  test.each<[string, Buffer | string, alert?: number]>([
+    ["of another message", "\x16\x03\x01\x00\x04\x02\x00\x00\x00", 10],
+    ["of another record", "\x17\x03\x01\x00\x01x", 10],
+    ["between whose records there is another", "\x16\x03\x01\x00\x01\x01\x17\x03\x01\x00\x01x", 10],
     ["of nonsense", Buffer.concat([Buffer.of(22, 3, 1, 1, 0, 1, 0, 0, 252), Buffer.alloc(252, 0xee)])],
     ["of a record without bytes", "\x16\x03\x01\x00\x00"],
     ["of an impossible record", "\x16\x03\x01\xff\xff"],
     ["of 16 MiB", "\x16\x03\x01\x40\x00\x01\xff\xff\xff"],
     ["in tiny records without end", records(helloMessage({ extensions: [[21, Buffer.alloc(16000)]] }), 1)],
-    ["that is a zero byte", "\0"],
-    ["of SSL 2", "\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10"],
-  ])("%s is refused by an alert", async (_name, bytes) => {
+    ["that is a zero byte", "\0", 10],
+    ["of SSL 2", "\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10", 10],
+  ])("%s is refused by an alert", async (_name, bytes, alert = 50) => {
     const before = await failures("bad_client_hello");
-    expect((await answerTo(bytes)).toString("hex")).toBe("15030100020232");
+    expect((await answerTo(bytes)).toString("hex")).toBe(Buffer.of(21, 3, 1, 0, 2, 2, alert).toString("hex"));
     expect(await failures("bad_client_hello")).toBe(before + 1);
     await gateway.log("tls_reject", (line) => line.event === "tls_reject" && line.reason === "bad_client_hello");
   });

@@ -13,6 +13,8 @@ export const enum HelloOutcome {
   Complete,
   /** The first byte is none of a TLS handshake. */
   NotTls,
+  /** Another record or message than those of a ClientHello: RFC 8446 §5 and §6.2 answer `unexpected_message`. */
+  Unexpected,
   /** It begins like TLS, and is none, or breaks the format of a ClientHello. */
   Malformed,
   /** More bytes than any client needs. */
@@ -77,7 +79,7 @@ export class ClientHelloParser {
   private stepHeader(): HelloOutcome {
     const { header } = this;
     if (this.headerLength === 1 && header[0] !== HANDSHAKE_RECORD) {
-      return this.hasRecord ? HelloOutcome.Malformed : HelloOutcome.NotTls;
+      return this.hasRecord ? HelloOutcome.Unexpected : HelloOutcome.NotTls;
     }
     if (this.headerLength === 2 && header[1] !== MAJOR_VERSION) return HelloOutcome.Malformed;
     if (this.headerLength < RECORD_HEADER_BYTES) return HelloOutcome.NeedMore;
@@ -105,7 +107,7 @@ export class ClientHelloParser {
       this.hello = readClientHello(message, MESSAGE_HEADER_BYTES, this.wanted);
       return this.hello === null ? HelloOutcome.Malformed : HelloOutcome.Complete;
     }
-    if (message[0] !== CLIENT_HELLO) return HelloOutcome.Malformed;
+    if (message[0] !== CLIENT_HELLO) return HelloOutcome.Unexpected;
     const length = (message[1]! << 16) | (message[2]! << 8) | message[3]!;
     if (length > MAX_CLIENT_HELLO_BYTES) return HelloOutcome.TooLarge;
     if (length === 0) return HelloOutcome.Malformed;

@@ -110,10 +110,8 @@ describe("what is malformed", () => {
     ["an unknown version of the record", Buffer.of(22, 2)],
     ["an empty record", Buffer.of(22, 3, 1, 0, 0)],
     ["a record of more than 16 KiB", Buffer.of(22, 3, 1, 0x40, 1)],
-    ["another message", records(message(2, Buffer.alloc(40)))],
     ["a message of no bytes", records(message(1, Buffer.alloc(0)))],
     ["a message of three bytes", records(message(1, Buffer.alloc(3)))],
-    ["an alert behind the first record", Buffer.concat([records(helloMessage().subarray(0, 20)), Buffer.of(21)])],
     ["a session id of 33 bytes", records(helloMessage({ session: Buffer.alloc(33) }))],
     ["no cipher suites", records(helloMessage({ ciphers: Buffer.alloc(0) }))],
     ["half a cipher suite", records(helloMessage({ ciphers: Buffer.alloc(3) }))],
@@ -150,6 +148,15 @@ describe("what is malformed", () => {
         expect(readHello([records(bytes)]).outcome).not.toBe("needMore");
       }
     }
+  });
+});
+
+describe("what is unexpected", () => {
+  test.each<[string, Buffer]>([
+    ["another message", records(message(2, Buffer.alloc(40)))],
+    ["an alert behind the first record", Buffer.concat([records(helloMessage().subarray(0, 20)), Buffer.of(21)])],
+  ])("%s", (_name, bytes) => {
+    expect(read(bytes).outcome).toBe("unexpected");
   });
 });
 

@@ -21,6 +21,7 @@ const NAMES: Readonly<Record<HelloOutcome, string>> = {
   [HelloOutcome.NeedMore]: "needMore",
   [HelloOutcome.Complete]: "complete",
   [HelloOutcome.NotTls]: "notTls",
+  [HelloOutcome.Unexpected]: "unexpected",
   [HelloOutcome.Malformed]: "malformed",
   [HelloOutcome.TooLarge]: "tooLarge",
 };
