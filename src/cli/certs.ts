@@ -291,7 +291,8 @@ async function mark(
 /** A new key for each account. The new one is stored before the directory knows of it. */
 async function rollOver(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
   await import("reflect-metadata");
-  const { authorityAt, newPrivateKey } = await import("../features/acme/control/renewal-maker.ts");
+  const { authorityAt } = await import("../features/acme/control/renewal-maker.ts");
+  const { newPrivateKey } = await import("../features/acme/control/own-certificate.ts");
   let code: number = ExitCode.Done;
   for (const url of directoriesOf(acme)) {
     try {

@@ -1,5 +1,6 @@
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
-import { type ModuleFault, moduleFaultText } from "../features/functions/control/module-text.ts";
+import { moduleFaultText } from "../features/functions/control/module-text.ts";
+import type { ModuleFault } from "../features/functions/module-fault.ts";
 import type { CommandIo } from "./command-io.ts";
 import { errorHelp, type FaultHelp, faultHelp, moreLine } from "./help/more.ts";
 import type { OnlineFinding } from "./online-check.ts";

@@ -6,13 +6,9 @@ import { mayColor } from "../control/start-summary.ts";
 import { exactly } from "../core/number-text.ts";
 import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
 import { checkModules } from "../features/functions/control/module-check.ts";
-import {
-  faultAt,
-  moduleFaultText,
-  moduleFiles,
-  shownFile,
-  thrownAt,
-} from "../features/functions/control/module-text.ts";
+import { moduleFaultText, shownFile } from "../features/functions/control/module-text.ts";
+import { faultAt, thrownAt } from "../features/functions/module-fault.ts";
+import { moduleFiles } from "../features/functions/module-files.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
 import { FileWatch } from "../net/file-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";

@@ -72,7 +72,7 @@ export function runFmt(args: readonly string[], io: CommandIo): number {
 class FormatFault extends Error {}
 
 /** A text in one form; values and comments stay as they were. Throws a `FormatFault` if it is no YAML, or a value would change. */
-export function formatted(text: string): string {
+function formatted(text: string): string {
   const lines = new LineCounter();
   const document = strictYaml(text, lines);
   const [fault] = document.errors;

@@ -285,14 +285,9 @@ function runningGateways(flags: GatewayFlags, token: string, io: CommandIo, name
 }
 
 /**
- * The gateway that serves a configuration on this machine, by the way in that asks for least.
+ * The gateways that may serve a configuration on this machine, the way in that asks for least first.
  * @param token in place of that of the configuration; "" for that one
- * @returns why there is none that can be found
  */
-export function gatewayOf(config: RuntimeConfig, token: string): GatewayApi | string {
-  return gatewaysOf(config, token)[0] ?? NOWHERE;
-}
-
 function gatewaysOf(
   { server, internalApi }: Pick<RuntimeConfig, "server" | "internalApi">,
   token: string,

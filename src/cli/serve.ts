@@ -139,7 +139,7 @@ function shownLines(hasColor: boolean): (line: string) => string {
 }
 
 /** What a command serves, and how. */
-export interface Serving {
+interface Serving {
   /** As typed, for messages. */
   readonly command: string;
   readonly files: RepeatedLoad;

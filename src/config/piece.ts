@@ -101,7 +101,7 @@ export function must<T>(schema: Piece<T>, what: string): Piece<T> {
 export type Entries = Readonly<Record<string, Piece<unknown>>>;
 
 /** What a section with these entries gives. */
-export type Section<E extends Entries> = { [K in keyof E]: v.InferOutput<E[K]> };
+type Section<E extends Entries> = { [K in keyof E]: v.InferOutput<E[K]> };
 
 /** Words around a section: those of `section`. */
 interface SectionWords {

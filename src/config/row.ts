@@ -241,7 +241,7 @@ type FieldName<K extends string, Q extends Row> = Q extends { readonly field: in
   : `${CamelCase<K>}${Q["type"]["unit"]}`;
 
 /** The configuration that a block with these rows resolves to. */
-export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X> & Readonly<X> extends infer C
+type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X> & Readonly<X> extends infer C
   ? { [K in keyof C]: C[K] }
   : never;
 

@@ -1,8 +1,9 @@
+import type { QuicSession } from "node:quic";
 import { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
 import { ClientPeer } from "../message/client-peer.ts";
 import { Exchange } from "../message/exchange.ts";
-import { type QuicSession, refuseSession } from "../net/quic.ts";
+import { refuseSession } from "../net/quic.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";

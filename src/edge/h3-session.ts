@@ -1,8 +1,9 @@
+import type { QuicSession, QuicStream } from "node:quic";
 import type { Fault } from "../core/fault.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/client-peer.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
+import { endSession, leaveSession, refuseSession } from "../net/quic.ts";
 import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";

@@ -1,3 +1,4 @@
+import type { QuicStream } from "node:quic";
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
@@ -6,15 +7,7 @@ import type { ClientPeer } from "../message/client-peer.ts";
 import { type BodyFlow, cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
-import {
-  endWithTrailers,
-  type QuicStream,
-  receivedBytes,
-  resetStream,
-  sentBytes,
-  writable,
-  writeNow,
-} from "../net/quic.ts";
+import { endWithTrailers, receivedBytes, resetStream, sentBytes, writable, writeNow } from "../net/quic.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";

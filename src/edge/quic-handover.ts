@@ -1,5 +1,6 @@
 import type { BlockList } from "node:net";
-import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
+import type { QuicEndpoint } from "node:quic";
+import { ignoreAll } from "../net/quic.ts";
 import type { H3Endpoint } from "./h3-endpoint.ts";
 import { H3_HOLD_MS } from "./h3-endpoint.ts";
 import { H3_FRESH_MS } from "./h3-session.ts";

@@ -164,7 +164,7 @@ export function explainRequest(config: RuntimeConfig, dry: DryRun, request: DryR
 }
 
 /** What became of a request, without a word on the routes that did not get it. */
-export interface Outcome {
+interface Outcome {
   readonly said: Omit<Explanation, "lost">;
   readonly route: Route | null;
   /** Null if its bytes are no request. */

@@ -147,7 +147,7 @@ export const WAF_BLOCKED_AT: number = FRAMING_AT + FAULTS.length;
 export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_LABELS.length;
 /** A count for each thing that the cache may do for a request. */
 export const CACHE_AT: number = WAF_DETECTED_AT + WAF_LABELS.length;
-export const CACHE_PLACES = 16;
+const CACHE_PLACES = 16;
 export const TRIPS_AT: number = CACHE_AT + CACHE_PLACES;
 export const UNCONNECTED_AT: number = TRIPS_AT + MAX_UPSTREAM_LABELS;
 export const ROW_PLACES: number = UNCONNECTED_AT + MAX_UPSTREAM_LABELS;

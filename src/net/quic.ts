@@ -4,8 +4,6 @@ import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
 
-export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
-
 /** How long an idle HTTP/3 connection is given to open the stream without which the runtime sends no GOAWAY. */
 const H3_STREAM_WAIT_MS = 20;
 

@@ -1,5 +1,6 @@
 import type { SsiPorts } from "../features/ssi/ssi.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
+import { PreparedHandler } from "../message/prepared-handler.ts";
 import type { RouteBase } from "./route-base.ts";
 
 /** Settings of a route that change the bodies of its responses. */
@@ -17,15 +18,15 @@ export function editingBodies(handler: Handler, route: BodyEdits, ports: SsiPort
 
 function rewritingBodies(handler: Handler, { rewriteBody }: BodyEdits): Handler {
   if (rewriteBody === null) return handler;
-  const { BodyRewriteHandler } =
+  const { bodyRewrite } =
     require("../features/rewrite/body-rewrite.ts") as typeof import("../features/rewrite/body-rewrite.ts");
-  return new BodyRewriteHandler(handler, rewriteBody);
+  return new PreparedHandler(handler, bodyRewrite(rewriteBody));
 }
 
 function includingParts(handler: Handler, { ssi }: BodyEdits, ports: SsiPorts): Handler {
   if (ssi?.enabled !== true) return handler;
-  const { SsiHandler } = require("../features/ssi/ssi.ts") as typeof import("../features/ssi/ssi.ts");
-  return new SsiHandler(handler, ssi, ports);
+  const { pageParts } = require("../features/ssi/ssi.ts") as typeof import("../features/ssi/ssi.ts");
+  return new PreparedHandler(handler, pageParts(ssi, ports));
 }
 
 /** Keeps the fields of requests for pages of parts; null if no route has such pages. @param routes by their numbers */

@@ -7,7 +7,6 @@ import { block, isFaultyAt, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import type { SentEdits } from "../features/cache/key-rules.ts";
-import { EditedHandler, RequestEditedHandler } from "../features/forward/edited-handler.ts";
 import { FieldReplacement } from "../features/forward/field-replacement.ts";
 import {
   type AddedField,
@@ -20,8 +19,10 @@ import {
   RequestEdits,
   ResponseEdits,
 } from "../features/forward/header-edits.ts";
+import { editFields } from "../features/forward/late-fields-phase.ts";
 import type { Handler } from "../message/exchange.ts";
 import { HOP_BY_HOP_NAMES } from "../message/hop-by-hop.ts";
+import { PreparedHandler } from "../message/prepared-handler.ts";
 import { compileExpression, isExpressionFault } from "../proto/expression/expression.ts";
 import { templateOf } from "../proto/template/template.ts";
 
@@ -139,13 +140,14 @@ export function lateFields(edits: Partial<HeaderEdits>): LateFields | null {
 /** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
 export function editedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   const edits = responseEdits(headers.response);
-  return edits === null ? handler : new EditedHandler(handler, edits);
+  return edits === null ? handler : new PreparedHandler(handler, (ex) => editFields(ex, edits));
 }
 
 /** A handler that sees requests with what the route's `headers.request` does to them. */
 export function requestEditedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   if (operationsOf(headers.request).length === 0) return handler;
-  return new RequestEditedHandler(handler, new HeldRequestEdits(planOf(headers.request)));
+  const edits = new HeldRequestEdits(planOf(headers.request));
+  return new PreparedHandler(handler, (ex) => edits.apply(ex));
 }
 
 /** What a route's operations make of the fields of a name, for the key of the cache; null if they do nothing. */

@@ -1,8 +1,8 @@
 import { readRedirectList } from "../features/answer/redirect-list.ts";
 import { readKeyFile } from "../features/auth/api-key/key-file.ts";
-import type { ListContent, ListReader } from "../features/lists/list-notes.ts";
 import type { ListPurpose, ListUse } from "../features/lists/list-tables.ts";
 import { readMapList } from "../features/maps/map-list.ts";
+import type { ListContent, ListReader } from "../memory/list-file.ts";
 import { redirectListOf, upstreamRoutes } from "./route-config.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 

@@ -7,5 +7,3 @@ export interface Sections extends ConfigOf<typeof configFile> {}
 export type ServerConfig = Sections["server"];
 export type ProxyConfig = Sections["proxy"];
 export type TransportConfig = ProxyConfig["transport"];
-type TlsConfig = ServerConfig["tls"];
-export type ClientAuth = TlsConfig["clientAuth"];

@@ -291,12 +291,16 @@ function authPhase(
     return made.get(auth)!;
   });
   if (methods.every((one) => one === null)) return null;
-  return new AuthPhase(methods, turns, reports, signIn === null ? null : signInModule().takeCookiesOff);
+  return new AuthPhase(methods, turns, reports, signIn === null ? null : cookiesModule().takeCookiesOff);
 }
 
 /** What users sign in by is loaded where a configuration asks for it. */
 function signInModule(): typeof import("../features/auth/oidc/sign-in.ts") {
   return require("../features/auth/oidc/sign-in.ts") as typeof import("../features/auth/oidc/sign-in.ts");
+}
+
+function cookiesModule(): typeof import("../features/auth/oidc/session-cookies.ts") {
+  return require("../features/auth/oidc/session-cookies.ts") as typeof import("../features/auth/oidc/session-cookies.ts");
 }
 
 /** Names the routes that have this `auth`: all of the server's, or one. */

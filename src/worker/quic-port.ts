@@ -1,4 +1,5 @@
 import type { BlockList } from "node:net";
+import type { QuicEndpoint } from "node:quic";
 import { clientDemand, type TlsSettings } from "../config/tls-settings.ts";
 import type { ClientSocketPorts } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
@@ -7,14 +8,7 @@ import { H3_HANDOVER_POLL_MS, QuicHandover } from "../edge/quic-handover.ts";
 import type { PassedNames } from "../edge/tls-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { lateNet } from "../net/late-modules.ts";
-import {
-  ignoreAll,
-  listenQuic,
-  type QuicEndpoint,
-  type QuicIdentity,
-  type QuicInit,
-  useIdentities,
-} from "../net/quic.ts";
+import { ignoreAll, listenQuic, type QuicIdentity, type QuicInit, useIdentities } from "../net/quic.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
 import type { WorkerCertificates } from "./worker-certificates.ts";

@@ -13,7 +13,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What certificates need of their worker. */
-export interface CertificatePorts {
+interface CertificatePorts {
   /** Has a certificate obtained that a client asks for. */
   ask(name: string): void;
   /** The certificates of listeners are others, for HTTP/3 too. */

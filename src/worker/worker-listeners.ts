@@ -26,7 +26,7 @@ import type { WorkerCertificates } from "./worker-certificates.ts";
 import { http2Settings, type WorkerRuntime } from "./worker-runtime.ts";
 
 /** Begins to listen at a place. @throws when the address cannot be had */
-export type OpenListener = (place: ListenerPlace, where: ListenAt) => Listener;
+type OpenListener = (place: ListenerPlace, where: ListenAt) => Listener;
 
 interface OpenPlace {
   readonly place: ListenerPlace;

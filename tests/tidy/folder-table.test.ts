@@ -53,3 +53,20 @@ test("the table says what the import law allows", () => {
   );
   expect(SECTION.replaceAll(" and ", ", ")).toContain(`\`bin\` imports ${bin!.join(", ")}:`);
 });
+
+/** The scripts that a person runs: files of `scripts` that git lists as programs, by the name after the last folder. */
+function scriptsOfPeople(): string[] {
+  return within("scripts", true).filter((name) => !name.includes("."));
+}
+
+test("the table of CONTRIBUTING.md names each script, and no other", () => {
+  const cells = (projectText("CONTRIBUTING.md") ?? "")
+    .match(/^\| `scripts\/.* \|/gm)!
+    .map((row) => row.split(" | ")[0]!);
+  const named = cells.flatMap((cell) => {
+    const [first, ...rest] = [...cell.matchAll(/`(?:scripts\/)?([a-z0-9-]+)[^`]*`/g)].map(([, name]) => name!);
+    // `-load` behind `compare-framing` is `compare-load`.
+    return [first!, ...rest.map((name) => (name.startsWith("-") ? first!.replace(/-.*$/, name) : name))];
+  });
+  expect(named.toSorted()).toEqual(scriptsOfPeople());
+});

@@ -5,10 +5,10 @@ export type EndpointSchema = Readonly<Record<string, unknown>>;
 
 export const TEXT_SCHEMA: EndpointSchema = { type: "string" };
 export const COUNT: EndpointSchema = { type: "integer", minimum: 0 };
-export const NUMBER: EndpointSchema = { type: "number" };
+const NUMBER: EndpointSchema = { type: "number" };
 export const FLAG: EndpointSchema = { type: "boolean" };
 export const TIME: EndpointSchema = { type: "string", format: "date-time" };
-export const COUNTS: EndpointSchema = { type: "object", additionalProperties: COUNT };
+const COUNTS: EndpointSchema = { type: "object", additionalProperties: COUNT };
 
 /** A list of these. */
 export function listOf(items: EndpointSchema): EndpointSchema {

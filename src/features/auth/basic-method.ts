@@ -12,7 +12,7 @@ import type { Passwords } from "./passwords.ts";
 const MAX_JOINED_REQUESTS = 1024;
 
 /** Name and password of a request. */
-export interface Credentials {
+interface Credentials {
   readonly name: string;
   readonly password: string;
 }

@@ -11,7 +11,7 @@ interface LetIn {
 }
 
 /** Other rules than the methods decide on it: it goes on without an identity. */
-export interface LeftAlone {
+interface LeftAlone {
   readonly kind: "alone";
 }
 

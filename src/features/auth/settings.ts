@@ -28,7 +28,7 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
 }
 
 /** THE methods, by their key in `auth`; auth-methods.ts makes what judges of each. docs/authentication.md */
-export const METHOD_ROWS = {
+const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
   forward: method(forward, "another server decides, as with auth_request of nginx and forwardAuth of Traefik", {
     fieldsSet: ({ responseHeaders }) => responseHeaders,

@@ -45,7 +45,7 @@ export function targetChoice(
 }
 
 /** @param index among all targets of the route @param nodeIndex the first target's with the same node */
-export function targetOf(init: TargetInit, index: number, nodeIndex: number): BalancedTarget {
+function targetOf(init: TargetInit, index: number, nodeIndex: number): BalancedTarget {
   const { slots, tally } = init;
   if (tally !== undefined) return new TalliedTarget(init, index, nodeIndex, tally);
   if (slots === undefined) return new BalancedTarget(init, index, nodeIndex);

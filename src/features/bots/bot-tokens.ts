@@ -24,7 +24,7 @@ export interface PassTerms {
 export type SolutionFault = "none" | "malformed" | "expired" | "weak" | "forged" | "unsolved";
 
 /** What the cookies of a request are worth: a pass, a task that has just been solved (`pass` is what it gives), or nothing. */
-export type Standing =
+type Standing =
   | { readonly is: "passed" }
   | { readonly is: "solved"; readonly pass: string }
   | { readonly is: "refused"; readonly solution: SolutionFault };

@@ -1,5 +1,5 @@
 /** A crawler of a search engine: how it names itself, and where it comes from. docs/bots.md#crawlers */
-export interface Crawler {
+interface Crawler {
   /** Parts of its user agents, in lower case. */
   readonly agents: readonly string[];
   /**

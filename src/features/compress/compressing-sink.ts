@@ -18,7 +18,7 @@ import {
   isEventStream,
   judgeCompressible,
 } from "./compressible.ts";
-import type { CompressingHandlerPorts } from "./compression-services.ts";
+import type { CompressingSinkPorts } from "./compression-services.ts";
 
 /** Longest file whose compressed form is kept. docs/compression.md#files */
 const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;
@@ -47,7 +47,7 @@ const enum Stage {
  */
 export class CompressingSink extends PassingSink implements ResponseSource, TimerOwner {
   private readonly coding: Coding;
-  private readonly parts: CompressingHandlerPorts;
+  private readonly parts: CompressingSinkPorts;
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
   private origin: ResponseSource;
@@ -69,7 +69,7 @@ export class CompressingSink extends PassingSink implements ResponseSource, Time
   /** Room that was taken of the worker's. */
   private reserved = 0;
 
-  constructor(inner: ResponseSink, coding: Coding, parts: CompressingHandlerPorts) {
+  constructor(inner: ResponseSink, coding: Coding, parts: CompressingSinkPorts) {
     super(inner);
     this.coding = coding;
     this.parts = parts;

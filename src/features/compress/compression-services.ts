@@ -34,7 +34,7 @@ interface FixedFormSource {
 }
 
 /** What the responses of one route share. */
-export interface CompressingHandlerPorts {
+export interface CompressingSinkPorts {
   readonly policy: CompressionPolicy;
   readonly services: CompressionPorts;
   readonly fixed: FixedFormSource;

@@ -1,9 +1,11 @@
 import type { Handler } from "../../message/exchange.ts";
+import { PreparedHandler } from "../../message/prepared-handler.ts";
 import { Codecs } from "./codecs.ts";
-import { CompressingHandler } from "./compressing-handler.ts";
+import { CompressingSink } from "./compressing-sink.ts";
 import { type CompressionPolicy, compressionPolicy } from "./compression-policy.ts";
 import type { CompressionPorts } from "./compression-services.ts";
-import { ContentCodingPhase } from "./content-coding-phase.ts";
+import { ContentCodingPhase, negotiatedCoding } from "./content-coding-phase.ts";
+import { FixedForms } from "./fixed-forms.ts";
 import { PackedFiles } from "./packed-files.ts";
 import type { CompressionConfig } from "./settings.ts";
 
@@ -48,7 +50,12 @@ export class Compression {
   }
 
   private compressing(handler: Handler, policy: CompressionPolicy | null): Handler {
-    return policy === null ? handler : new CompressingHandler(handler, policy, this.services);
+    if (policy === null) return handler;
+    const { services } = this;
+    const ports = { policy, services, fixed: new FixedForms(policy, services.codecs) };
+    return new PreparedHandler(handler, (ex) => {
+      ex.sink = new CompressingSink(ex.sink, negotiatedCoding(ex.request), ports);
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { LiveAttacker } from "./live-state.ts";
 
 /** Requests of one address that were refused for one reason, of late. */
-export interface Refused {
+interface Refused {
   readonly address: string;
   readonly reason: string;
   readonly count: number;

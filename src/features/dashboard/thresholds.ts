@@ -98,5 +98,5 @@ export const THRESHOLDS = {
   },
 } as const satisfies Readonly<Record<string, Threshold>>;
 
-export type ThresholdName = keyof typeof THRESHOLDS;
+type ThresholdName = keyof typeof THRESHOLDS;
 export type Thresholds = Readonly<Record<ThresholdName, Threshold>>;

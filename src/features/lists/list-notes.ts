@@ -4,8 +4,6 @@ import type { Spot } from "../../config/piece.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { type ListReader, MAX_LIST_FAULTS, readList } from "../../memory/list-file.ts";
 
-export type { ListContent, ListReader } from "../../memory/list-file.ts";
-
 /** A list's file: its absolute path, and as the configuration names it. */
 interface NamedList {
   readonly file: string;

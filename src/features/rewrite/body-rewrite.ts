@@ -1,27 +1,17 @@
 import { type BodyEditor, EditingSink } from "../../message/editing-sink.ts";
-import type { Exchange, Handler, ResponseSink, Verdict } from "../../message/exchange.ts";
+import type { Exchange, ResponseSink } from "../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { editedFields, editorFor, isEditedFixed } from "../../proto/semantics/edited-response.ts";
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { BodyReplacer, TextRules } from "./body-replacer.ts";
 import type { BodyRewriteConfig } from "./body-settings.ts";
 
-/** `rewrite_body` of a route: other texts in the bodies of its responses. docs/body-rewriting.md */
-export class BodyRewriteHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly policy: BodyPolicy;
-
-  constructor(inner: Handler, config: BodyRewriteConfig) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.policy = new BodyPolicy(config);
-  }
-
-  handle(ex: Exchange): Verdict {
-    ex.sink = new BodyRewriteSink(ex.sink, this.policy);
-    return this.inner.handle(ex);
-  }
+/** `rewrite_body` of a route: other texts in the bodies of its responses. docs/body-rewriting.md @returns what prepares a request for it */
+export function bodyRewrite(config: BodyRewriteConfig): (ex: Exchange) => void {
+  const policy = new BodyPolicy(config);
+  return (ex) => {
+    ex.sink = new BodyRewriteSink(ex.sink, policy);
+  };
 }
 
 /** Shared by the responses of one route. */

@@ -1,14 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type BodyEditor, EditingSink } from "../../message/editing-sink.ts";
-import {
-  Exchange,
-  type Handler,
-  type IdleExchangePorts,
-  type Pipeline,
-  type ResponseSink,
-  type Verdict,
-} from "../../message/exchange.ts";
+import { Exchange, type IdleExchangePorts, type Pipeline, type ResponseSink } from "../../message/exchange.ts";
 import { makePart } from "../../message/page-part.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
@@ -49,24 +42,12 @@ interface Budget {
 /** The includes under way, each with the budget of its page. */
 const BUDGETS: WeakMap<Exchange, Budget> = new WeakMap();
 
-/** `ssi` of a route: directives of pages are carried out. docs/ssi.md */
-export class SsiHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly types: MediaTypes;
-  private readonly ports: SsiPorts;
-
-  constructor(inner: Handler, { types }: SsiConfig, ports: SsiPorts) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.types = new MediaTypes(types);
-    this.ports = ports;
-  }
-
-  handle(ex: Exchange): Verdict {
-    ex.sink = new SsiSink(ex.sink, this.types, this.ports);
-    return this.inner.handle(ex);
-  }
+/** `ssi` of a route: directives of pages are carried out. docs/ssi.md @returns what prepares a request for it */
+export function pageParts(config: SsiConfig, ports: SsiPorts): (ex: Exchange) => void {
+  const types = new MediaTypes(config.types);
+  return (ex) => {
+    ex.sink = new SsiSink(ex.sink, types, ports);
+  };
 }
 
 class SsiSink extends EditingSink {

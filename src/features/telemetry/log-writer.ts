@@ -1,4 +1,3 @@
-import { SECRET_VALUES } from "../../core/secret-values.ts";
 import { eventLine } from "./event-log.ts";
 import type { TELEMETRY_EVENTS } from "./events.ts";
 import type { LineSink } from "./log-batch.ts";
@@ -21,11 +20,6 @@ export function teed(sink: LineSink, reader: (line: string) => void): LineSink {
     },
     leftOut: (lines) => sink.leftOut(lines),
   };
-}
-
-/** Lines go to a sink without the values of secrets. */
-export function masked(sink: LineSink): LineSink {
-  return { add: (line) => sink.add(SECRET_VALUES.masked(line)), leftOut: (lines) => sink.leftOut(lines) };
 }
 
 /**

@@ -2,6 +2,7 @@ import { NetworkSet } from "../../core/network-set.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { Exchange, Handler, MessageGate, Phase, TrailerGate } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
+import { PreparedHandler } from "../../message/prepared-handler.ts";
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { IncidentListener } from "./incident.ts";
 import type { LeakPorts } from "./responses/leak-guard.ts";
@@ -36,14 +37,15 @@ export class LeakGuards {
   /** @param waf of the route */
   wrap(handler: Handler, { enabled, mode, responses, disabledRules, exclusions }: WafConfig): Handler {
     if (!enabled || responses === "off") return handler;
-    const { LeakGuard, LeakPolicy, HeldRoom } = guards();
+    const { LeakPolicy, HeldRoom } = guards();
     const withholds = responses === "enforce" && mode === "enforce";
     this.services ??= {
       ...this.ports,
       room: new HeldRoom(MAX_HELD_LEAK_BYTES),
       allowedIps: new NetworkSet(this.allowedIps),
     };
-    return new LeakGuard(handler, new LeakPolicy({ withholds, disabledRules, exclusions }, this.services));
+    const policy = new LeakPolicy({ withholds, disabledRules, exclusions }, this.services);
+    return new PreparedHandler(handler, (ex) => policy.watch(ex));
   }
 }
 

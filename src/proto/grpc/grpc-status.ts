@@ -89,7 +89,7 @@ export function tellsFailure(fields: HeaderBlock): boolean {
 const STATUS = Buffer.from("grpc-status");
 
 /** Reads one field of a header or trailer section; undefined if it is not there. */
-export type FieldReader = (name: string) => string | undefined;
+type FieldReader = (name: string) => string | undefined;
 
 /** The status that headers or trailers tell; null if they hold no grpc-status. */
 export function readStatus(field: FieldReader): GrpcStatus | null {

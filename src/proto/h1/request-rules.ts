@@ -321,7 +321,7 @@ const HTTP: Uint8Array = latin1("http://");
 const HTTPS: Uint8Array = latin1("https://");
 
 /** What some bytes are as a host with an optional port. */
-export const enum Authority {
+const enum Authority {
   Bad = 0,
   /** As it goes on: no capitals, no dot at the end of the name, no empty port. */
   Canonical,

@@ -1,7 +1,7 @@
 import { MmdbSection } from "./mmdb-section.ts";
 
 /** Why bytes are no database of addresses. */
-export class MmdbFault extends Error {}
+class MmdbFault extends Error {}
 
 /**
  * A database of addresses in the MaxMind DB format 2.0: a tree with a node for each bit of an address, whose leaves point at records.

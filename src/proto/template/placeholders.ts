@@ -20,7 +20,7 @@ export type PlaceholderReader = (ex: Exchange) => string;
 export type UrlForm = "path" | "query" | "uri" | "host" | "word";
 
 /** A placeholder: everything that the gateway knows of it. */
-export interface Placeholder {
+interface Placeholder {
   /** As in a template, without braces; `NAME` or `N` at its end is for the reader. */
   readonly name: string;
   /** For docs/placeholders.md, in Markdown. */

@@ -8,13 +8,13 @@ import {
   RetryBudget,
 } from "../../features/forward/forward-handler.ts";
 import { Hedge, HedgeChoice } from "../../features/hedge/hedge.ts";
-import { HedgingHandler } from "../../features/hedge/hedging-handler.ts";
+import { HedgedSink } from "../../features/hedge/hedged-sink.ts";
 import { Mirror } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
-import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
-import { MirroringHandler } from "../../features/mirror/mirroring-handler.ts";
+import { MIRROR_TOTAL_MS, MirroredExchange } from "../../features/mirror/mirrored-exchange.ts";
 import type { ArmTally } from "../../message/arm-tally.ts";
 import { type Handler, Pipeline, type Upstream } from "../../message/exchange.ts";
+import { PreparedHandler } from "../../message/prepared-handler.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import { editsBodies } from "../body-edits.ts";
 import { type HeaderEdits, type OwnFields, requestEdits, responseEdits } from "../header-operations.ts";
@@ -89,7 +89,13 @@ export function mirroringHandler(
   services: MirrorRoutePorts,
 ): Handler {
   const mirrors = route.mirrors.map((one) => mirrorOf(route, one, forward, services));
-  return new MirroringHandler(inner, mirrors, (ex) => forward.requestIds.assign(ex));
+  return new PreparedHandler(inner, (ex) => {
+    const wanting = mirrors.filter((one) => one.wants(ex));
+    if (wanting.length === 0) return;
+    // The copies have the request's id.
+    forward.requestIds.assign(ex);
+    ex.sink = new MirroredExchange(wanting, ex);
+  });
 }
 
 function mirrorOf(
@@ -139,7 +145,10 @@ export function hedgingHandler(
   const choiceOfSecond = new HedgeChoice(choice, () => ports.listener.onHedge(settings.route, "sent"));
   const second = forwardHandler({ ...route, retryAttempts: 0 }, choiceOfSecond, forward);
   const pipeline = new Pipeline([], [], [new ForwardEnd()], null, forward.requestIds);
-  return new HedgingHandler(inner, new Hedge(settings, second, pipeline, ports, new RetryBudget()));
+  const hedge = new Hedge(settings, second, pipeline, ports, new RetryBudget());
+  return new PreparedHandler(inner, (ex) => {
+    if (hedge.wants(ex)) ex.sink = new HedgedSink(hedge, ex);
+  });
 }
 
 /** The targets of a route that may get requests. @param poolOf gives the connections to one @param tally counts their responses */

@@ -18,7 +18,7 @@ export function byPaths(conditions: readonly Condition[]): Condition[] | null {
 }
 
 /** The paths that an expression says; null if it says more. */
-export function placesOf(regex: string): PathRule[] | null {
+function placesOf(regex: string): PathRule[] | null {
   const isBelow = /\/(\([^()]*\)|\.[*+])?\$?$/.test(regex);
   return (
     regexPlaces(regex)?.map((path) =>

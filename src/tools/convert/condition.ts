@@ -19,24 +19,6 @@ export interface Condition {
 /** Every request. */
 export const EVERYTHING: Condition = { path: null, hosts: [], methods: [], match: {}, regex: "", notAny: [] };
 
-/** Null if the two cannot be said together, or exclude each other. */
-export function both(a: Condition, b: Condition): Condition | null {
-  if (a.path !== null && b.path !== null) return null;
-  if (a.hosts.length > 0 && b.hosts.length > 0) return null;
-  if (a.methods.length > 0 && b.methods.length > 0) return null;
-  if (a.regex !== "" && b.regex !== "") return null;
-  const match = joinedMatch(a.match, b.match);
-  if (match === null) return null;
-  return {
-    path: a.path ?? b.path,
-    hosts: [...a.hosts, ...b.hosts],
-    methods: [...a.methods, ...b.methods],
-    match,
-    regex: a.regex || b.regex,
-    notAny: [...a.notAny, ...b.notAny],
-  };
-}
-
 /** `match` of what fits both; null if nothing does, or where two values are asked of one field. */
 export function joinedMatch(a: Keys, b: Keys): Keys | null {
   EFFORT.take(sizeOf(a) + sizeOf(b));

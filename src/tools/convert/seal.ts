@@ -38,7 +38,7 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
 }
 
 /** Whether a rule lets in less than every client. */
-export function keepsOut({ keys }: Rule): boolean {
+function keepsOut({ keys }: Rule): boolean {
   return keys.auth !== undefined || keys.ip_rules !== undefined || isRefusal(keys);
 }
 

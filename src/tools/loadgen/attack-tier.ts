@@ -23,7 +23,7 @@ export const enum AttackTier {
 }
 
 /** Statuses of a refusal. */
-export const REFUSALS: readonly number[] = [400, 403, 413, 431, 501];
+const REFUSALS: readonly number[] = [400, 403, 413, 431, 501];
 
 /**
  * The one tier that an outcome belongs to. A connection that the server tears down without a response counts as 400; a

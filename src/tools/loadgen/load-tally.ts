@@ -103,7 +103,7 @@ export class LoadTally {
 }
 
 /** A benign request has succeeded when its response is 2xx. */
-export function isGood(outcome: number): boolean {
+function isGood(outcome: number): boolean {
   return outcome >= 200 && outcome < 300;
 }
 

@@ -13,7 +13,7 @@ export interface LenientRequest {
 }
 
 /** A request, or that more bytes are needed, or that these are none. */
-export type Reading = LenientRequest | "more" | "refused";
+type Reading = LenientRequest | "more" | "refused";
 
 /** Reads one request from the start of `bytes`, with the habits of a parser. Every line may end with a bare LF. */
 export function readRequest(bytes: Buffer, habits: ParserHabits): Reading {

@@ -6,7 +6,7 @@ import type { ScenarioResult } from "./scenario-result.ts";
 import type { Witness } from "./witness.ts";
 
 /** What a run is about. */
-export interface RunOptions {
+interface RunOptions {
   readonly scenarios: readonly Scenario[];
   readonly h1: Endpoint;
   readonly h2: Endpoint;

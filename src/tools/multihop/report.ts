@@ -80,7 +80,7 @@ export interface ProbeRecord extends BytesRecord {
   readonly benign_requests_hurt: number;
 }
 
-export interface OriginRecord {
+interface OriginRecord {
   readonly received_bytes: number;
   readonly requests: readonly {
     readonly connection: number;

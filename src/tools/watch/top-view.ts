@@ -16,7 +16,7 @@ import { type Column, fitted, Line, type Paint, type Paints, textTable } from ".
 
 /** What `edge top` lists. */
 export const VIEWS = ["routes", "upstreams", "clients", "internal", "functions"] as const;
-export type View = (typeof VIEWS)[number];
+type View = (typeof VIEWS)[number];
 
 /** The lists of a gateway: functions if there are any. */
 export function viewsOf(state: LiveState | null): readonly View[] {

@@ -4,7 +4,7 @@ import { DocPages } from "../../../src/cli/help/doc-pages.ts";
 import { HelpTopics } from "../../../src/cli/help/help-topics.ts";
 import { pageEntries } from "../../../src/cli/help/search/help-entries.ts";
 import { HelpSearch, MAX_FOUND } from "../../../src/cli/help/search/help-search.ts";
-import { type EntryKind, type SearchEntry, SearchIndex } from "../../../src/cli/help/search/search-index.ts";
+import { type SearchEntry, SearchIndex } from "../../../src/cli/help/search/search-index.ts";
 import { docSections, firstSentence } from "../../../src/cli/help/search/sections.ts";
 import { SUBJECTS } from "../../../src/cli/help/search/subjects.ts";
 import { stemOf, wordsOf } from "../../../src/cli/help/search/words.ts";
@@ -169,7 +169,7 @@ describe("what comes first of", () => {
 });
 
 describe("the order of what is found", () => {
-  const entry = (name: string, parts: Partial<SearchEntry>, kind: EntryKind = "page"): SearchEntry => {
+  const entry = (name: string, parts: Partial<SearchEntry>, kind: SearchEntry["kind"] = "page"): SearchEntry => {
     return { name, kind, title: "Other", heading: "Other things", first: "", text: "", ...parts };
   };
   const order = (words: string, ...entries: SearchEntry[]) =>
@@ -206,7 +206,7 @@ describe("the order of what is found", () => {
   });
 
   test("pages before what has a name, that before rules and other files, and among equals the earlier", () => {
-    const kinds: EntryKind[] = ["aside", "rule", "name", "command", "page"];
+    const kinds: SearchEntry["kind"][] = ["aside", "rule", "name", "command", "page"];
     const entries = kinds.map((kind) => entry(kind, { first: "A lamp." }, kind));
     expect(order("lamp", ...entries)).toEqual(["page", "command", "name", "aside", "rule"]);
     expect(order("lamp", entry("b", { text: "lamp" }), entry("a", { text: "lamp" }))).toEqual(["b", "a"]);

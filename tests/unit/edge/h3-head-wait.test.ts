@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import type { QuicSession, QuicStream } from "node:quic";
 import { TICK_MS } from "../../../src/core/timer-wheel.ts";
 import { H3Endpoint } from "../../../src/edge/h3-endpoint.ts";
-import type { QuicSession, QuicStream } from "../../../src/net/quic.ts";
 import { ClientSession, SETTINGS } from "./client-session.ts";
 
 /** The runtime's stream as far as a head that is slow to come goes. */

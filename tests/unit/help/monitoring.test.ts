@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parse } from "yaml";
 import { METRICS } from "../../../src/facts/metrics.ts";
-import { THRESHOLDS, type ThresholdName, type Thresholds } from "../../../src/features/dashboard/thresholds.ts";
+import { THRESHOLDS, type Thresholds } from "../../../src/features/dashboard/thresholds.ts";
 import { alertRows, alertRules } from "../../../src/help/alerts.ts";
 import { grafanaDashboard } from "../../../src/help/grafana.ts";
 
@@ -44,7 +44,7 @@ test("alerts are about metrics that are there", () => {
 
 test("alerts go by the thresholds: each that is for them changes a rule, and no other number is compared with", () => {
   const expressions = (from?: Thresholds) => alertRows(from).map(({ expr }) => expr);
-  const names = Object.keys(THRESHOLDS) as ThresholdName[];
+  const names = Object.keys(THRESHOLDS) as (keyof Thresholds)[];
   const all: Thresholds = THRESHOLDS;
   for (const name of names) {
     const changed = { ...all, [name]: { ...all[name], value: 123.456 } };

@@ -1,7 +1,7 @@
 import { stemOf, wordsOf } from "./words.ts";
 
 /** What an entry is, which says how much it counts beside others that have the same words. */
-export type EntryKind = keyof typeof COUNTS;
+type EntryKind = keyof typeof COUNTS;
 
 /** Something that search may find. */
 export interface SearchEntry {

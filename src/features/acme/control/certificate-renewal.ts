@@ -5,13 +5,15 @@ import {
   type ChallengeResponder,
   type IssuedCertificate,
 } from "./certificate-authority.ts";
-import { type AccountStorage, type CertificateStorage, Fenced, StoreAway } from "./certificate-storage.ts";
+import type { AccountStorage, CertificateStorage } from "./certificate-storage.ts";
 import { BrokenStore, storedForm } from "./certificate-store.ts";
 import { requireFitting } from "./issued-check.ts";
 import { newPrivateKey, selfSigned } from "./own-certificate.ts";
 import { certificateId } from "./renewal-information.ts";
 import { backOff, dueAt, momentWithin, RENEW_NOW, waitAfter } from "./renewal-rule.ts";
 import type { RetryNote } from "./retry-note.ts";
+import { StoreAway } from "./shared/document-store.ts";
+import { Fenced } from "./shared/order-claim.ts";
 import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
 /** A directory that is asked. */

@@ -57,8 +57,3 @@ export interface CertificateStorage {
 
 /** Both. */
 export type DirectoryStorage = AccountStorage & CertificateStorage;
-
-/** The storage is away: no order can be made for now, and that is no failure of one. */
-export { StoreAway } from "./shared/document-store.ts";
-/** Another gateway has taken over: what this one would store is refused. */
-export { Fenced } from "./shared/order-claim.ts";

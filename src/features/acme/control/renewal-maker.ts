@@ -8,8 +8,6 @@ import type { DirectoryStorage } from "./certificate-storage.ts";
 import { makeDnsRecords } from "./dns-records.ts";
 import { DnsResponder } from "./dns-responder.ts";
 
-export { newPrivateKey } from "./own-certificate.ts";
-
 /** What the renewals of one configuration work with. */
 interface RenewalMakerPorts {
   /** Responds to challenges that the gateway's own listeners answer. */

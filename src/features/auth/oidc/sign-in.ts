@@ -4,8 +4,6 @@ import { OidcMethod, type OidcPorts, type OidcStep } from "./oidc-method.ts";
 import { Provider, type ProviderCalls } from "./provider.ts";
 import type { OidcConfig } from "./settings.ts";
 
-export { takeCookiesOff } from "./session-cookies.ts";
-
 /** How long other workers leave the renewal of a session to the one that has begun it. */
 const RENEWAL_TURN_MS = 10_000;
 

@@ -76,7 +76,7 @@ interface Held {
 }
 
 /** What a start begins with. */
-export type RemoteStart =
+type RemoteStart =
   | { readonly ok: true; readonly result: ConfigResult & { readonly ok: true }; readonly notes: readonly string[] }
   | { readonly ok: false; readonly faults: readonly string[] };
 

@@ -1,9 +1,6 @@
 import { relative } from "node:path";
 import type { ModuleFault } from "../module-fault.ts";
 
-export { faultAt, type ModuleFault, thrownAt } from "../module-fault.ts";
-export { moduleFiles } from "../module-files.ts";
-
 /** How a file is named for people: from their folder where it is within it. */
 export function shownFile(file: string, cwd: string): string {
   const name = relative(cwd, file);

@@ -16,7 +16,7 @@ interface BodyReader {
 }
 
 /** Who learns how a body has gone. */
-export interface OutgoingOwner {
+interface OutgoingOwner {
   /**
    * The head is to be written now.
    * @param mode "0" without a body, "1" a whole one, which `raw` holds, "2" it follows

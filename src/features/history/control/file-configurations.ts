@@ -56,7 +56,7 @@ interface Back {
 }
 
 /** The result of reading for a reload. */
-export type FileResult =
+type FileResult =
   | {
       readonly ok: true;
       readonly config: RuntimeConfig;

@@ -2,7 +2,7 @@ import { Byte, byteTable } from "../../../core/bytes.ts";
 import { inflate, Packing } from "./content-codings.ts";
 
 /** The messages in the beginning of a body of gRPC or of a stream of Connect. */
-export interface Messages {
+interface Messages {
   /** Of each its content, inflated where it is compressed; the last may be cut off. */
   readonly contents: readonly Uint8Array[];
   /** Whether the body consists of messages. */

@@ -71,7 +71,7 @@ export const SCRIPT_GROUP: DetectorGroup = {
  * Finds programs for a browser that come without a tag: after a quote that closes one of the page's own, in an
  * attribute that a quote opened, as a URL, in a template. One pass over the words of the value.
  */
-export class ScriptContext implements Detector {
+class ScriptContext implements Detector {
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
   private listener: DetectionListener | null = null;

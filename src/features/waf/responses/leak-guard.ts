@@ -1,5 +1,5 @@
 import type { TimerWheel } from "../../../core/timer-wheel.ts";
-import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../../message/exchange.ts";
+import type { Exchange, IdleExchangePorts } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { type IncidentListener, snippetOf } from "../incident.ts";
 import { idsOf } from "../rule.ts";
@@ -51,27 +51,9 @@ export class HeldRoom {
 }
 
 /**
- * Looks at what the responses of a handler give away, before a coding, a page or the cache makes something else of them. The
- * cache's own fetches come this way, too. docs/waf.md#responses
+ * Which leaks count, and what is done about one. Responses are looked at before a coding, a page or the cache makes something else of
+ * them; the cache's own fetches come this way, too. docs/waf.md#responses
  */
-export class LeakGuard implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly policy: LeakPolicy;
-
-  constructor(inner: Handler, policy: LeakPolicy) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.policy = policy;
-  }
-
-  handle(ex: Exchange): Verdict {
-    if (!this.policy.services.allowedIps.has(ex.clientIp)) ex.sink = new LeakSink(ex.sink, this.policy);
-    return this.inner.handle(ex);
-  }
-}
-
-/** Which leaks count, and what is done about one. */
 export class LeakPolicy implements LeakJudge {
   readonly services: LeakPorts;
   readonly withholds: boolean;
@@ -85,6 +67,11 @@ export class LeakPolicy implements LeakJudge {
     const { disabledRules, exclusions } = settings;
     this.switches = new RuleSwitches(idsOf(disabledRules, LEAK_RULES), exclusions);
     this.everywhere = exclusions.length === 0 ? LEAK_RULES.filter((rule) => !this.switches.isDisabled(rule)) : null;
+  }
+
+  /** Looks at the response of a request, unless its client is one whose responses are not looked at. */
+  watch(ex: Exchange): void {
+    if (!this.services.allowedIps.has(ex.clientIp)) ex.sink = new LeakSink(ex.sink, this);
   }
 
   /** The rules that count for a request's response. */

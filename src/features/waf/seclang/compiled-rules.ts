@@ -92,7 +92,7 @@ export function compileRules(set: RuleSet, disabled: ReadonlySet<string>): Compi
 }
 
 /** What each expression may remember, if there are so many rules. */
-export function limitsOf(rules: number): RuleExpressionLimits {
+function limitsOf(rules: number): RuleExpressionLimits {
   const share = Math.floor(RULE_STATES_BYTES / Math.max(rules, 1));
   return { program: MAX_RULE_PROGRAM, statesBytes: Math.min(Math.max(share, MIN_RULE_STATES_BYTES), 1_048_576) };
 }

@@ -136,7 +136,7 @@ function isFolder(path: string): boolean {
 }
 
 /** Whether folders have the page of the gateway: `index.html`, before which no script is asked. */
-export function foldersOf(scope: Scope, hasScripts: boolean): "served" | "closed" {
+function foldersOf(scope: Scope, hasScripts: boolean): "served" | "closed" {
   const names = scope.inherited("index").flatMap(({ args }) => args);
   if (names.length === 0) return "served";
   const before = names.slice(0, names.indexOf("index.html"));

@@ -15,7 +15,7 @@ import type { Scope } from "./nginx-scope.ts";
 import { nginxTemplate } from "./nginx-values.ts";
 
 /** What the module rewrite does in a block before its own response. */
-export interface Script {
+interface Script {
   /** Rules in front of the block's own, in their order. */
   readonly rules: Rule[];
   /** What counts for all rules of the block. */

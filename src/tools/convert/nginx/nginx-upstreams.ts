@@ -6,7 +6,7 @@ import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";
 
 /** What a route says of its targets, and the path that is put in the place of the location; null if none is said. */
-export interface Targets {
+interface Targets {
   readonly keys: Keys;
   readonly path: string | null;
 }

@@ -478,7 +478,7 @@ class SharedDirectory implements DirectoryStorage {
 }
 
 /** The name of the document for a set of names. */
-export function documentOf(directoryUrl: string, names: readonly string[]): string {
+function documentOf(directoryUrl: string, names: readonly string[]): string {
   return `${CERTIFICATES}${setName(directoryUrl, names)}`;
 }
 

@@ -15,7 +15,7 @@ interface ListedService {
 }
 
 /** A catalog of services: its questions, and how edge reads the responses. */
-export interface Catalog {
+interface Catalog {
   /** Why there is none, such as a file that cannot be read, is thrown. */
   client(): StoreClient;
   readonly headers: Readonly<Record<string, string>>;

@@ -2,9 +2,9 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StoreAway } from "../../../../../../src/features/acme/control/certificate-storage.ts";
 import { AcmeStore } from "../../../../../../src/features/acme/control/certificate-store.ts";
 import { DocumentSeal } from "../../../../../../src/features/acme/control/shared/document-seal.ts";
+import { StoreAway } from "../../../../../../src/features/acme/control/shared/document-store.ts";
 import {
   CertificateNews,
   type SharedChallenge,

@@ -1,36 +1,15 @@
-import type { Exchange, Handler, Verdict } from "../../message/exchange.ts";
 import { isKeptIn304, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
 import { type Codecs, wholeBytes } from "./codecs.ts";
 import { Compressible, compressedFields, judgeFixed, varying } from "./compressible.ts";
-import { CompressingSink } from "./compressing-sink.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
-import type { CompressingHandlerPorts, CompressionPorts, FixedForm } from "./compression-services.ts";
-import { negotiatedCoding } from "./content-coding-phase.ts";
-
-/** Puts compression between a handler and the client, the cache being on the client's side. docs/compression.md */
-export class CompressingHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly parts: CompressingHandlerPorts;
-
-  constructor(inner: Handler, policy: CompressionPolicy, services: CompressionPorts) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.parts = { policy, services, fixed: new FixedForms(policy, services.codecs) };
-  }
-
-  handle(ex: Exchange): Verdict {
-    ex.sink = new CompressingSink(ex.sink, negotiatedCoding(ex.request), this.parts);
-    return this.inner.handle(ex);
-  }
-}
+import type { FixedForm } from "./compression-services.ts";
 
 /**
  * Prebuilt responses, small files above all, in each coding: compressed when they are first asked for, and kept as long as
  * the response itself is.
  */
-class FixedForms {
+export class FixedForms {
   private readonly forms: WeakMap<PrebuiltResponse, (FixedForm | undefined)[]> = new WeakMap();
   private readonly policy: CompressionPolicy;
   private readonly codecs: Codecs;

@@ -1,43 +1,12 @@
-import { type Exchange, type Handler, type Phase, type ResponseSink, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ResponseSink, Verdict } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { HeadEdits, HeldRequestEdits } from "./header-edits.ts";
+import type { HeadEdits } from "./header-edits.ts";
 
-/** A handler of the gateway's own whose responses get a route's `headers.response`; refusals stay as they are. */
-export class EditedHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly edits: HeadEdits;
-
-  constructor(inner: Handler, edits: HeadEdits) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.edits = edits;
-  }
-
-  handle(ex: Exchange): Verdict {
-    ex.sink = new FieldsSink(ex.sink, this.edits);
-    return this.inner.handle(ex);
-  }
-}
-
-/** A handler of the gateway's own whose requests get a route's `headers.request`. */
-export class RequestEditedHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly edits: HeldRequestEdits;
-
-  constructor(inner: Handler, edits: HeldRequestEdits) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.edits = edits;
-  }
-
-  handle(ex: Exchange): Verdict {
-    this.edits.apply(ex);
-    return this.inner.handle(ex);
-  }
+/** Puts a route's `headers.response` in front of a request's sink. Refusals stay as they are. */
+export function editFields(ex: Exchange, edits: HeadEdits): void {
+  ex.sink = new FieldsSink(ex.sink, edits);
 }
 
 /**
@@ -55,7 +24,7 @@ export class LateFieldsPhase implements Phase {
 
   run(ex: Exchange): Verdict {
     const fields = this.fields[ex.route!.index] ?? null;
-    if (fields !== null) ex.sink = new FieldsSink(ex.sink, fields);
+    if (fields !== null) editFields(ex, fields);
     return Verdict.Next;
   }
 }
