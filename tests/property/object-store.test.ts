@@ -107,3 +107,40 @@ test("a port of a Service has the ready endpoints of its slices, or endpoints th
   expect(backendOf(store, "n", "t", 80)).toBe("no service");
   expect(certificateOf(store, "n", "none")).toBeNull();
 });
+
+test("a Service has a stamp of its own after each change, and none once it is gone with its slices", () => {
+  const step = fc.record({
+    name: fc.constantFrom("a", "b"),
+    kind: fc.constantFrom("Service", "EndpointSlice"),
+    service: fc.constantFrom("a", "b"),
+    isGone: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const store = new ObjectStore();
+      const there = { Service: new Map<string, string>(), EndpointSlice: new Map<string, string>() };
+      for (const { name, kind, service, isGone } of steps) {
+        const objects = there[kind as keyof typeof there];
+        const touched = kind === "Service" ? [name] : [objects.get(name), isGone ? undefined : service];
+        const isChange = !isGone || objects.has(name);
+        if (isGone) store.remove(kind, "n", name);
+        else {
+          const labels = { "kubernetes.io/service-name": service };
+          const slice = { addressType: "IPv4", endpoints: [], ports: [] };
+          store.put({ apiVersion: "v1", kind, metadata: { name, namespace: "n", labels }, ...slice } as KubeObject);
+        }
+        if (isGone) objects.delete(name);
+        else objects.set(name, kind === "Service" ? name : service);
+        for (const one of isChange ? new Set(touched.filter((each) => each !== undefined)) : []) {
+          const isThere = there.Service.has(one) || [...there.EndpointSlice.values()].includes(one);
+          const stamp = store.stampOf("n", one);
+          expect(stamp > 0).toBe(isThere);
+          if (isThere) expect(stamp).toBe(store.version);
+        }
+      }
+      for (const one of ["a", "b"])
+        if (!there.Service.has(one) && ![...there.EndpointSlice.values()].includes(one))
+          expect([store.stampOf("n", one), store.slicesOf("n", one)]).toEqual([0, []]);
+    }),
+  );
+});

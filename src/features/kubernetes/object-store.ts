@@ -82,9 +82,8 @@ export class ObjectStore {
       return;
     }
     this.unreadable.delete(`${kind} ${key}`);
-    if (kind === SLICE) this.indexSlice(key, known, made);
-    else if (kind === "Service") this.stamp(key);
     this.kindOf(kind).byName.set(key, made);
+    this.index(kind, key, known ?? null, made);
     this.changed(kind);
   }
 
@@ -94,8 +93,7 @@ export class ObjectStore {
     const known = this.kinds.get(kind)?.byName.get(key);
     if (known !== undefined) {
       this.kinds.get(kind)!.byName.delete(key);
-      if (kind === SLICE) this.indexSlice(key, known, null);
-      else if (kind === "Service") this.stamp(key);
+      this.index(kind, key, known, null);
     }
     if (known !== undefined || wasOdd) this.changed(kind);
   }
@@ -123,18 +121,22 @@ export class ObjectStore {
     return known;
   }
 
-  private indexSlice(key: string, before: KubeObject | undefined, after: KubeObject | null): void {
+  /** Keeps up what is known by Services. @param before null for an object that is new @param after null for one that is gone */
+  private index(kind: string, key: string, before: KubeObject | null, after: KubeObject | null): void {
+    if (kind === "Service") this.stamp(key);
+    if (kind !== SLICE) return;
     const [from, to] = [serviceOf(before), serviceOf(after)];
+    if (from !== null) this.slices.get(from)?.delete(key);
+    if (to !== null) this.slices.set(to, (this.slices.get(to) ?? new Map()).set(key, after!));
     for (const service of new Set([from, to])) if (service !== null) this.stamp(service);
-    if (from !== null && from !== to) this.slices.get(from)?.delete(key);
-    if (to === null) return;
-    const all = this.slices.get(to) ?? new Map<string, KubeObject>();
-    this.slices.set(to, all);
-    all.set(key, after!);
   }
 
+  // Of a Service that is gone with its slices nothing is left, however many come and go.
   private stamp(service: string): void {
-    this.stamps.set(service, this.version + 1);
+    if (this.slices.get(service)?.size === 0) this.slices.delete(service);
+    const isThere = this.slices.has(service) || this.kinds.get("Service")?.byName.has(service) === true;
+    if (isThere) this.stamps.set(service, this.version + 1);
+    else this.stamps.delete(service);
   }
 
   private changed(kind: string): void {
