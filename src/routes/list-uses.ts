@@ -2,12 +2,11 @@ import { readRedirectList } from "../features/answer/redirect-list.ts";
 import { readKeyFile } from "../features/auth/api-key/key-file.ts";
 import type { ListPurpose, ListUse } from "../features/lists/list-tables.ts";
 import { readMapList } from "../features/maps/map-list.ts";
-import type { ListContent, ListReader } from "../memory/list-file.ts";
 import { redirectListOf, upstreamRoutes } from "./route-config.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 
 /** What reads the lists of each kind. */
-export const LIST_READERS: Readonly<Record<ListPurpose, ListReader>> = {
+export const LIST_READERS: Readonly<Record<ListPurpose, typeof readMapList>> = {
   redirects: readRedirectList,
   map: readMapList,
   keys: readKeyFile,
@@ -32,7 +31,12 @@ export function hasTargetsOf({ kind, file }: ListUse, { maps, routes }: RuntimeC
   return upstreamRoutes(routes).some(({ targetMap }) => targetMap !== null && names.includes(targetMap.name));
 }
 
+/** The lines of a list that are left out, the first of them first. */
+interface ReadFaults {
+  readonly faults: readonly { readonly line: number; readonly message: string }[];
+}
+
 /** Why a list whose file has changed may not be used, or "": a program may rely on a key that is left out. */
-export function listRefusal({ kind }: ListUse, { faults: [first] }: Pick<ListContent, "faults">): string {
+export function listRefusal({ kind }: ListUse, { faults: [first] }: ReadFaults): string {
   return kind === "keys" && first !== undefined ? `line ${first.line}: ${first.message}` : "";
 }
