@@ -53,9 +53,13 @@ export class BanTable {
   /** Until when the key is banned; 0 for none. */
   untilMs(key: BanKey, nowMs: number): number {
     const place = this.find(key);
-    if (place < 0) return 0;
+    return place < 0 ? 0 : this.endOf(place, nowMs);
+  }
+
+  /** When the ban at a place ends; 0 if none is in force. */
+  private endOf(place: number, nowMs: number): number {
     const until = this.times[(place + UNTIL) >> 1]!;
-    return until > nowMs ? until : 0;
+    return isInForce(this.times[(place + SINCE) >> 1]!, until, nowMs) ? until : 0;
   }
 
   /**
@@ -67,7 +71,9 @@ export class BanTable {
     this.lock(set);
     try {
       const place = this.placeFor(key, set, nowMs);
-      if (this.times[(place + UNTIL) >> 1]! > nowMs) return null;
+      if (this.endOf(place, nowMs) > 0) return null;
+      // A ban from before the clock was set back ends now.
+      this.times[(place + UNTIL) >> 1] = Math.min(nowMs, this.times[(place + UNTIL) >> 1]!);
       if (this.countBlock(place, nowMs, rules.windowMs) < rules.blocks) return null;
       const lastMs = this.times[(place + UNTIL) >> 1]!;
       // Long after the last ban, the client begins anew.
@@ -86,7 +92,7 @@ export class BanTable {
     this.lock(set);
     try {
       const place = this.placeFor(key, set, nowMs);
-      if (this.times[(place + UNTIL) >> 1]! >= ban.untilMs) return this.read(place);
+      if (this.endOf(place, nowMs) >= ban.untilMs) return this.read(place);
       return this.write(place, ban);
     } finally {
       this.unlock(set);
@@ -100,7 +106,7 @@ export class BanTable {
     try {
       const place = this.find(key);
       if (place < 0) return false;
-      const wasBanned = this.times[(place + UNTIL) >> 1]! > nowMs;
+      const wasBanned = this.endOf(place, nowMs) > 0;
       Atomics.store(this.words, place + KIND, KeyKind.None);
       return wasBanned;
     } finally {
@@ -112,8 +118,7 @@ export class BanTable {
   bans(nowMs: number): Ban[] {
     const found: Ban[] = [];
     for (let place = HEADER_WORDS; place < this.words.length; place += PLACE_WORDS) {
-      if (this.words[place + KIND] !== KeyKind.None && this.times[(place + UNTIL) >> 1]! > nowMs)
-        found.push(this.read(place));
+      if (this.words[place + KIND] !== KeyKind.None && this.endOf(place, nowMs) > 0) found.push(this.read(place));
     }
     return found;
   }
@@ -141,10 +146,10 @@ export class BanTable {
     let best = set;
     let least = Number.POSITIVE_INFINITY;
     for (let place = set; place < set + SET_WORDS; place += PLACE_WORDS) {
-      const until = this.times[(place + UNTIL) >> 1]!;
+      const until = this.endOf(place, nowMs);
       // Empty places go first, then clients without a ban.
       const worth =
-        this.words[place + KIND] === KeyKind.None ? -1 : until > nowMs ? until : this.times[(place + SINCE) >> 1]! / 2;
+        this.words[place + KIND] === KeyKind.None ? -1 : until > 0 ? until : this.times[(place + SINCE) >> 1]! / 2;
       if (worth >= least) continue;
       least = worth;
       best = place;
@@ -214,6 +219,14 @@ export class BanTable {
 }
 
 /**
+ * Whether a ban holds now. One that begins in the future was made before the clock was set back: it would last for as long as that.
+ * Times in milliseconds since the epoch. docs/bans.md#what-counts
+ */
+export function isInForce(sinceMs: number, untilMs: number, nowMs: number): boolean {
+  return untilMs > nowMs && sinceMs <= nowMs + CLOCK_SLACK_MS;
+}
+
+/**
  * Makes the table: 2 MiB, of which only used parts become resident.
  * @param secret two unpredictable numbers, so that no client can choose addresses that share a set
  */
@@ -240,4 +253,6 @@ const PARTS = 8;
 /** A thread holds a lock for less than a microsecond. */
 const LOCK_TRIES = 100_000;
 const MAX_DOUBLINGS = 40;
+/** So far a clock may go back, as clocks do that are kept in step, without an end of bans. */
+const CLOCK_SLACK_MS = 60_000;
 const listed = new BanKey();

@@ -7,7 +7,7 @@ import { errorBody } from "../../../core/status.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { BanKey } from "../ban-key.ts";
 import { banNetwork } from "../ban-network.ts";
-import { BAN_SOURCES, type Ban, type BanSource, BanTable, createBanTable } from "../ban-table.ts";
+import { BAN_SOURCES, type Ban, type BanSource, BanTable, createBanTable, isInForce } from "../ban-table.ts";
 import type { BannedMessage, BansMessage, SharedBans } from "../ban-watch.ts";
 import type { BAN_EVENTS } from "../events.ts";
 import { BAN_METRICS } from "../metrics.ts";
@@ -191,7 +191,8 @@ export class BanService implements ControlService<RuntimeConfig> {
   private insert(ban: Ban): Ban | null {
     const nowMs = Date.now();
     const network = banNetwork(ban.address);
-    if (network === null || !(ban.untilMs > nowMs && ban.untilMs <= nowMs + LONGEST_BAN_MS)) return null;
+    const isNow = isInForce(ban.sinceMs, ban.untilMs, nowMs) && ban.untilMs <= nowMs + LONGEST_BAN_MS;
+    if (network === null || !isNow) return null;
     const { name, isSingle, intervals } = network;
     if (isSingle) return key.read(name.split("/")[0]!) ? this.table.ban(key, nowMs, ban) : null;
     if (sizeOf(intervals) === 0 || shareFault(intervals, this.config!.maxShare) !== "") return null;
@@ -220,14 +221,15 @@ export class BanService implements ControlService<RuntimeConfig> {
 
   private listed(): Ban[] {
     const nowMs = Date.now();
-    const networks = [...this.networks.values()].filter(({ untilMs }) => untilMs > nowMs);
+    const networks = [...this.networks.values()].filter(({ sinceMs, untilMs }) => isInForce(sinceMs, untilMs, nowMs));
     return [...this.table.bans(nowMs), ...networks];
   }
 
   /** Networks of feeds and operators go to the workers as one table. */
   private rebuild(): void {
     const nowMs = Date.now();
-    for (const [network, { untilMs }] of this.networks) if (untilMs <= nowMs) this.networks.delete(network);
+    for (const [network, { sinceMs, untilMs }] of this.networks)
+      if (!isInForce(sinceMs, untilMs, nowMs)) this.networks.delete(network);
     const own = [...this.networks.values()];
     const all = merged([...this.feeds.intervals, ...own.map(({ intervals }) => intervals)]);
     this.memory = sizeOf(all) === 0 ? null : buildNetworkTable(all);

@@ -68,6 +68,18 @@ describe("BanTable", () => {
     expect(table.bans(nowMs).length).toBe(2);
   });
 
+  test("ends bans that were made before the clock was set back, and bans anew", () => {
+    const table = new BanTable(createBanTable([5, 6], 16));
+    const key = keyOf("192.0.2.1");
+    const yearMs = 31_536_000_000;
+    const ban = (nowMs: number) => [0, 1, 2].map((i) => table.blocked(key, nowMs + i, RULES)).at(-1);
+    ban(2 * yearMs);
+    expect(table.untilMs(key, 2 * yearMs - 30_000)).toBe(2 * yearMs + 10_002);
+    expect([table.untilMs(key, yearMs), table.bans(yearMs)]).toEqual([0, []]);
+    expect(ban(yearMs)).toMatchObject({ sinceMs: yearMs + 2 });
+    expect(table.untilMs(key, yearMs + 3)).toBeGreaterThan(yearMs);
+  });
+
   test("is one for all threads, whichever writes", () => {
     const buffer = createBanTable([3, 4], 16);
     const [one, other] = [new BanTable(buffer), new BanTable(buffer)];
