@@ -8,12 +8,18 @@ import {
   PROXY,
   TCP4,
   TCP6,
+  tlv,
   v4Block,
   v6Block,
 } from "../unit/proto/proxy-protocol/proxy-headers.ts";
 
+/** The type of the TLV that has a checksum of the header. */
+const CHECKSUM = 3;
 const port = fc.integer({ min: 0, max: 65535 });
-const tlvs = fc.uint8Array({ maxLength: 40 });
+const type = fc.integer({ min: 0, max: 255 }).filter((one) => one !== CHECKSUM);
+const tlvs = fc
+  .array(fc.tuple(type, fc.uint8Array({ maxLength: 20 })), { maxLength: 3 })
+  .map((all) => Buffer.concat(all.map(([kind, value]) => tlv(kind, value))));
 const hex16 = fc.uint8Array({ minLength: 16, maxLength: 16 });
 
 /** Well-formed headers with what they tell. */

@@ -65,7 +65,7 @@ describe("a header of a trusted balancer", () => {
     ["version 2 over IPv6", binaryHeader(PROXY, TCP6, v6Block(`20010db8${"0".repeat(23)}7`, 1)), "2001:db8::7"],
     [
       "version 2 with TLVs",
-      binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 1, tlv(3, Buffer.alloc(4)))),
+      binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 1, tlv(4, Buffer.alloc(4)))),
       "203.0.113.9",
     ],
     ["version 2 LOCAL", binaryHeader(LOCAL, 0, new Uint8Array(0)), "unknown"],
@@ -124,6 +124,8 @@ describe("a trusted balancer that sends something else", () => {
     ["a line without an end", `PROXY UNKNOWN ${"x".repeat(200)}`],
     ["an unknown version", binaryHeader(0x31, TCP4, v4Block("203.0.113.9", 1))],
     ["addresses that are not there", binaryHeader(PROXY, TCP6, Buffer.alloc(12))],
+    ["a wrong checksum", binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 1, tlv(3, Buffer.alloc(4))))],
+    ["a transport without a family", binaryHeader(PROXY, 0x01, Buffer.alloc(12))],
     ["TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc"],
   ])("is cut off without an answer: %s", async (_name, header) => {
     const before = await refusals();

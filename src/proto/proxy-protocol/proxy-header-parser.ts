@@ -1,5 +1,6 @@
 import { Byte, latin1 } from "../../core/bytes.ts";
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
+import { TlvReader } from "./tlv-reader.ts";
 import { COMMAND_AT, FAMILY_AT, FIXED_BYTES, LENGTH_AT, LOCAL, PROXY, SIGNATURE } from "./version-2.ts";
 
 /** What the bytes so far come to. */
@@ -24,17 +25,19 @@ export class ProxyHeaderParser {
   consumed = 0;
   private readonly held: Buffer = Buffer.alloc(MAX_LINE_BYTES);
   private length = 0;
-  /** Bytes of a version 2 header that say nothing to us and are still to come. */
+  /** Bytes of a version 2 header that say nothing to us and are still to come, the TLVs among them. */
   private skipping = 0;
   /** Bytes of a version 2 header that are kept: its fixed part, and the addresses if it has some. */
   private wanted = FIXED_BYTES;
+  /** Null if the rest of the block has no meaning: LOCAL, and addresses of no family. */
+  private tlvs: TlvReader | null = null;
 
   /** Takes the next piece, `bytes[from, to)`. Not to be called again after anything but NeedMore. */
   push(bytes: Uint8Array, from: number, to: number): ProxyHeader {
     for (let at = from; at < to; ) {
       if (this.skipping > 0) {
         const count = Math.min(this.skipping, to - at);
-        this.skipping -= count;
+        this.skip(bytes, at, at + count);
         at += count;
         if (this.skipping > 0) break;
         return this.complete(at);
@@ -49,7 +52,17 @@ export class ProxyHeaderParser {
 
   private complete(at: number): ProxyHeader {
     this.consumed = at;
-    return ProxyHeader.Complete;
+    return this.tlvs?.isInOrder === false ? ProxyHeader.Malformed : ProxyHeader.Complete;
+  }
+
+  private skip(bytes: Uint8Array, from: number, to: number): void {
+    const { tlvs } = this;
+    const tlvBytes = this.blockBytes() - this.addressBytes();
+    for (let at = from; tlvs !== null && at < to; at++) {
+      if (this.skipping - (at - from) > tlvBytes) tlvs.skip(bytes[at]!);
+      else tlvs.push(bytes[at]!);
+    }
+    this.skipping -= to - from;
   }
 
   /** Version 1 (proxy-protocol.txt, 2.1): looks at the byte that came last. */
@@ -81,14 +94,16 @@ export class ProxyHeaderParser {
     if (length <= SIGNATURE.length) return last === SIGNATURE[length - 1] ? ProxyHeader.NeedMore : BAD;
     if (length === COMMAND_AT + 1) return last === LOCAL || last === PROXY ? ProxyHeader.NeedMore : BAD;
     if (length === FAMILY_AT + 1 && held[COMMAND_AT] === PROXY) {
-      return last >> 4 <= MAX_FAMILY && (last & 15) <= MAX_TRANSPORT ? ProxyHeader.NeedMore : BAD;
+      return FAMILIES.includes(last) ? ProxyHeader.NeedMore : BAD;
     }
     if (length === FIXED_BYTES) {
-      this.wanted += this.addressBytes();
-      if (this.wanted - FIXED_BYTES > this.blockBytes()) return BAD;
+      if (this.addressBytes() > this.blockBytes()) return BAD;
+      this.wanted += this.tellsClient() ? this.addressBytes() : 0;
     }
     if (length < this.wanted) return ProxyHeader.NeedMore;
     if (length > FIXED_BYTES) this.readAddress();
+    if (this.addressBytes() > 0) this.tlvs = new TlvReader();
+    for (let at = 0; at < length; at++) this.tlvs?.skip(held[at]!);
     this.skipping = this.blockBytes() - (length - FIXED_BYTES);
     return this.skipping === 0 ? ProxyHeader.Complete : ProxyHeader.NeedMore;
   }
@@ -98,12 +113,15 @@ export class ProxyHeaderParser {
     return this.held.readUInt16BE(LENGTH_AT);
   }
 
-  /** What we read of them: nothing with LOCAL, UNIX sockets and datagrams. */
+  /** Bytes of the addresses; 0 if there are none, or if they have no meaning. */
   private addressBytes(): number {
-    if (this.held[COMMAND_AT] !== PROXY) return 0;
+    return this.held[COMMAND_AT] === PROXY ? ADDRESS_BYTES[this.held[FAMILY_AT]! >> 4]! : 0;
+  }
+
+  /** Whether the addresses are those of a TCP connection: LOCAL, UNIX sockets and datagrams tell no client. */
+  private tellsClient(): boolean {
     const family = this.held[FAMILY_AT];
-    if (family === TCP_OVER_V4) return V4_BLOCK_BYTES;
-    return family === TCP_OVER_V6 ? V6_BLOCK_BYTES : 0;
+    return this.held[COMMAND_AT] === PROXY && (family === TCP_OVER_V4 || family === TCP_OVER_V6);
   }
 
   private readAddress(): void {
@@ -133,10 +151,10 @@ const LINE_START: Uint8Array = latin1("PROXY ");
 const MAX_LINE_BYTES = 107;
 const LINE = /^TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (\d{1,5}) (\d{1,5})$/;
 
-const MAX_FAMILY = 3;
-const MAX_TRANSPORT = 2;
 const TCP_OVER_V4 = 0x11;
 const TCP_OVER_V6 = 0x21;
-const V4_BLOCK_BYTES = 12;
-const V6_BLOCK_BYTES = 36;
+/** No family, and streams and datagrams over IPv4, IPv6 and UNIX sockets: whatever else stands there is to be refused. */
+const FAMILIES: readonly number[] = [0x00, TCP_OVER_V4, 0x12, TCP_OVER_V6, 0x22, 0x31, 0x32];
+/** Bytes of two addresses and their ports, by family. */
+const ADDRESS_BYTES: readonly number[] = [0, 12, 36, 216];
 const octets = new Uint8Array(16);

@@ -5,6 +5,24 @@ import { binaryHeader, LOCAL, PROXY, TCP4, TCP6, tlv, v4Block, v6Block } from ".
 const V6 = "20010db8000000000000000000000007";
 const NOTHING = new Uint8Array(0);
 
+/** Fills the checksum at the header's end in. */
+function summed(header: Buffer): Buffer {
+  // CRC32C bit by bit. RFC 3720, B.4
+  let sum = 0xffff_ffff;
+  for (const byte of header) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? (sum >>> 1) ^ 0x82f6_3b78 : sum >>> 1;
+  }
+  header.writeUInt32BE((sum ^ 0xffff_ffff) >>> 0, header.length - 4);
+  return header;
+}
+
+/** One bit of the client's address is another. */
+function corrupted(header: Buffer): Buffer {
+  header[17]! ^= 1;
+  return header;
+}
+
 /** Reads a header with a request behind it, whole and byte by byte; both must come to the same. */
 function read(header: Uint8Array | string): string {
   const bytes = Buffer.concat([Buffer.from(header as string, "latin1"), Buffer.from("GET / HTTP/1.1\r\n")]);
@@ -77,6 +95,12 @@ describe("version 1", () => {
 describe("version 2", () => {
   const alpn = tlv(0x01, Buffer.from("h2"));
   const bigTlv = tlv(0xe0, Buffer.alloc(60_000, 0x47));
+  const longTlv = tlv(0xe0, Buffer.alloc(300)).subarray(0, 302);
+  const others = Array.from({ length: 256 }, (_, type) => type).filter((type) => type !== 3);
+  const allTypes = Buffer.concat(others.map((type) => tlv(type, Buffer.alloc(type, type))));
+  const sumTlv = tlv(3, Buffer.alloc(4));
+  const alpnAndSum = Buffer.concat([alpn, sumTlv]);
+  const UNIX = Buffer.alloc(216, 0x2f);
 
   test.each([
     ["TCP over IPv4", binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 4711)), "203.0.113.9 4711 then GET"],
@@ -88,7 +112,10 @@ describe("version 2", () => {
     ],
     ["TLVs behind", binaryHeader(PROXY, TCP4, v4Block("203.0.113.9", 4711, alpn)), "203.0.113.9 4711 then GET"],
     ["a large TLV", binaryHeader(PROXY, TCP6, v6Block(V6, 1, bigTlv)), "2001:db8::7 1 then GET"],
-    ["nonsense for TLVs", binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, Buffer.from("zz"))), "10.0.0.1 1 then GET"],
+    ["an empty TLV", binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, tlv(4, NOTHING))), "10.0.0.1 1 then GET"],
+    ["each type of TLV", binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, allTypes)), "10.0.0.1 1 then GET"],
+    ["its checksum", summed(binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, alpnAndSum))), "10.0.0.1 1 then GET"],
+    ["a checksum of UNIX", summed(binaryHeader(PROXY, 0x31, Buffer.concat([UNIX, sumTlv]))), " 0 then GET"],
     ["LOCAL", binaryHeader(LOCAL, 0, NOTHING), " 0 then GET"],
     ["LOCAL with addresses", binaryHeader(LOCAL, TCP4, v4Block("203.0.113.9", 1)), " 0 then GET"],
     ["LOCAL with a family of no meaning", binaryHeader(LOCAL, 0xff, Buffer.alloc(3)), " 0 then GET"],
@@ -96,10 +123,9 @@ describe("version 2", () => {
     ["no family, with bytes", binaryHeader(PROXY, 0x00, bigTlv), " 0 then GET"],
     ["a UNIX socket", binaryHeader(PROXY, 0x31, Buffer.alloc(216, 0x2f)), " 0 then GET"],
     ["datagrams", binaryHeader(PROXY, 0x12, v4Block("203.0.113.9", 1)), " 0 then GET"],
-    ["IPv4 without a transport", binaryHeader(PROXY, 0x10, v4Block("203.0.113.9", 1)), " 0 then GET"],
     [
       "the longest there is",
-      binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, Buffer.alloc(65523))),
+      binaryHeader(PROXY, TCP4, v4Block("10.0.0.1", 1, tlv(4, Buffer.alloc(65520)))),
       "10.0.0.1 1 then GET",
     ],
   ])("%s", (_name, header, expected) => {
@@ -112,6 +138,14 @@ describe("version 2", () => {
     ["an unknown command", binaryHeader(0x22, TCP4, v4Block("1.2.3.4", 1))],
     ["an unknown family", binaryHeader(PROXY, 0x41, v4Block("1.2.3.4", 1))],
     ["an unknown transport", binaryHeader(PROXY, 0x13, v4Block("1.2.3.4", 1))],
+    ["IPv4 without a transport", binaryHeader(PROXY, 0x10, v4Block("203.0.113.9", 1))],
+    ["a transport without a family", binaryHeader(PROXY, 0x01, NOTHING)],
+    ["a TLV without a length", binaryHeader(PROXY, TCP4, v4Block("1.2.3.4", 1, Buffer.from("zz")))],
+    ["a TLV that is longer than the block", binaryHeader(PROXY, TCP4, v4Block("1.2.3.4", 1, longTlv))],
+    ["a checksum of another header", corrupted(summed(binaryHeader(PROXY, TCP4, v4Block("1.2.3.4", 1, alpnAndSum))))],
+    ["a checksum of two bytes", binaryHeader(PROXY, TCP4, v4Block("1.2.3.4", 1, tlv(3, Buffer.alloc(2))))],
+    ["two checksums", binaryHeader(PROXY, TCP4, v4Block("1.2.3.4", 1, Buffer.concat([sumTlv, sumTlv])))],
+    ["a UNIX socket without room for it", binaryHeader(PROXY, 0x31, Buffer.alloc(215))],
     ["IPv4 without room for it", binaryHeader(PROXY, TCP4, Buffer.alloc(11))],
     ["IPv6 without room for it", binaryHeader(PROXY, TCP6, Buffer.alloc(35))],
     ["IPv4 without anything", binaryHeader(PROXY, TCP4, NOTHING)],
