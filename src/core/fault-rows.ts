@@ -530,6 +530,12 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cure: "Look at `fault_detail` in the access line, which names the time limit; `upstream_timeout` means `timeouts.total`. Find out why your origin is slow, or raise `timeouts` of your route.",
     page: "upstreams.md#time-limits",
   }),
+  [Fault.CallOverdue]: refusal("call_overdue", 504, "deadline exceeded", {
+    cause:
+      "The origin ended a call of gRPC, gRPC-Web or Connect after the deadline that the client had set for it (`Grpc-Timeout`, `Connect-Timeout-Ms`).",
+    cure: "Find out why your origin is slow, or let your client wait longer.",
+    page: "transcoder.md#time-and-connections",
+  }),
   [Fault.NameUnresolved]: refusal("name_unresolved", 502, "upstream unavailable", {
     cause: "The name servers did not say which address the origin's name has, and no earlier address is known.",
     cure: "Look the name up on this host (`getent hosts NAME`). If you have your own name servers, set `proxy.transport.nameservers`.",

@@ -105,6 +105,7 @@ export const enum Fault {
   UpstreamUnavailable,
   UpstreamMalformed,
   UpstreamTimeout,
+  CallOverdue,
   NameUnresolved,
   NoHealthyTarget,
   ResponseWithheld,
@@ -133,7 +134,7 @@ export const enum FaultKind {
 
 /**
  * Whether the failure of an attempt says something of the origin. It does not if the gateway had no room or made the mistake,
- * if its name servers did not answer, or if the client was late. docs/operations.md#failing-targets
+ * if its name servers did not answer, or if the client was late or gave its call too little time. docs/operations.md#failing-targets
  */
 export function blamesOrigin(fault: Fault): boolean {
   switch (fault) {
@@ -143,6 +144,7 @@ export function blamesOrigin(fault: Fault): boolean {
     case Fault.OutOfSockets:
     case Fault.HeadTooLarge:
     case Fault.BodyTimeout:
+    case Fault.CallOverdue:
     case Fault.NameUnresolved:
       return false;
     default:

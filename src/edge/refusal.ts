@@ -4,6 +4,7 @@ import { FAULTS, faultRow } from "../core/fault-rows.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";
+import { overdueResponse } from "../proto/grpc/call-deadline.ts";
 import { isChallenge } from "../proto/h1/request-rules.ts";
 import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/response-encoder.ts";
 
@@ -26,6 +27,13 @@ const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
 export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
   if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
+  // A time-out is what a client of gRPC knows as its deadline.
+  const overdue = isLate(fault) ? overdueResponse(ex.request) : null;
+  if (overdue !== null) {
+    // The status of HTTP may be 200, and the call has failed.
+    ex.attempt.grpcFailed = true;
+    return overdue;
+  }
   const fixed = FIXED[fault];
   if (fixed !== null && fixed !== undefined) return fixed;
   const row = faultRow(fault);
@@ -73,6 +81,10 @@ export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
     default:
       return json(row.status, ex.detail);
   }
+}
+
+function isLate(fault: Fault): boolean {
+  return fault === Fault.UpstreamTimeout || fault === Fault.CallOverdue;
 }
 
 /** The whole HTTP/1.1 response of a refusal that needs no exchange: the connection closes after it. */

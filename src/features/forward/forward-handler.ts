@@ -18,6 +18,7 @@ import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
 import { Framing, isIdempotent } from "../../message/request-head.ts";
 import type { AnswerMark, TargetChoice } from "../../message/target.ts";
 import type { UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import { isOverdue } from "../../proto/grpc/call-deadline.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 import {
   encodeForwardHead,
@@ -154,7 +155,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     return ex.sink.upgrade(ex, origin);
   }
 
-  onFailure(ex: Exchange, failure: UpstreamFailure): void {
+  onFailure(ex: Exchange, first: UpstreamFailure): void {
+    const failure = this.judged(ex, first);
     ex.attempt.target!.onFailure(ex, failure);
     ex.attempt.detail = failure.detail;
     ex.attempt.end(this.turn.nowMs);
@@ -166,6 +168,14 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
       return;
     }
     this.repeat(ex, target);
+  }
+
+  /** An origin that resets a call after its client's own deadline has kept to it. */
+  private judged(ex: Exchange, failure: UpstreamFailure): UpstreamFailure {
+    const isReset = failure.detail === FaultDetail.H2Reset;
+    return isReset && isOverdue(ex.request.headers, this.turn.nowMs - ex.startedMs)
+      ? { ...failure, fault: Fault.CallOverdue }
+      : failure;
   }
 
   /** A response that counts as a failure goes to the client if no target can be asked instead. @param onlyAnother not the same once more */
@@ -232,7 +242,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {
     if (failure.bodyTaken && ex.replay === null) return false;
     if (!this.hasAttempt(ex)) return false;
-    if (failure.fault === Fault.LoopDetected || failure.fault === Fault.HeadTooLarge) return false;
+    if (UNREPEATED.has(failure.fault)) return false;
     return !failure.sent || (!failure.answered && isIdempotent(ex.request.method));
   }
 
@@ -302,6 +312,9 @@ class Pause implements TimerOwner, ResponseSource {
     this.wheel.disarm(this.node);
   }
 }
+
+/** Faults that another attempt would only meet again. */
+const UNREPEATED: ReadonlySet<Fault> = new Set([Fault.LoopDetected, Fault.HeadTooLarge, Fault.CallOverdue]);
 
 /** Waiting once more for the same target would double the wait, and a busy one is not helped by asking twice. */
 function isTimeout(failure: UpstreamFailure): boolean {

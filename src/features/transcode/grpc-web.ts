@@ -5,11 +5,19 @@ import { type Exchange, ExchangeState, type Handler, type ResponseSink, Verdict 
 import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
+import type { NowMs } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
+import { isOverdue, OVERDUE } from "../../proto/grpc/call-deadline.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
 import { refuseCall } from "./json-response.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
+
+interface GrpcWebPorts {
+  /** Room for bodies that are gathered, to be decoded. */
+  readonly bodies: BodyBudget;
+  readonly turn: NowMs;
+}
 
 /**
  * Before the handler of an upstream route: calls of gRPC-Web, which browsers can make, go on as gRPC, and the responses come back
@@ -18,11 +26,11 @@ import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 export class GrpcWebHandler implements Handler, WholeBodyTaker {
   readonly name = "grpcWeb";
   private readonly inner: Handler;
-  private readonly bodies: BodyBudget;
+  private readonly ports: GrpcWebPorts;
 
-  constructor(inner: Handler, bodies: BodyBudget) {
+  constructor(inner: Handler, ports: GrpcWebPorts) {
     this.inner = inner;
-    this.bodies = bodies;
+    this.ports = ports;
   }
 
   handle(ex: Exchange): Verdict {
@@ -38,9 +46,9 @@ export class GrpcWebHandler implements Handler, WholeBodyTaker {
     headers.setValueOf(HeaderId.ContentType, `application/grpc${type[2]}`);
     headers.removeAll(HeaderId.Te);
     headers.add("TE", "trailers");
-    ex.sink = new GrpcWebSink(ex.sink, wantsText);
+    ex.sink = new GrpcWebSink(ex.sink, wantsText, this.ports.turn);
     if (!isText || !request.hasBody()) return this.inner.handle(ex);
-    ex.body = new WholeBody(this, this.bodies);
+    ex.body = new WholeBody(this, this.ports.bodies);
     ex.sink.wantBody(ex);
     return Verdict.Done;
   }
@@ -62,14 +70,16 @@ export class GrpcWebHandler implements Handler, WholeBodyTaker {
  */
 class GrpcWebSink extends PassingSink {
   private readonly isText: boolean;
+  private readonly turn: NowMs;
   private readonly walk: FrameWalk = new FrameWalk();
   private isGrpc = false;
   /** The status and its companions, if the head had them: a response without messages has nothing but a head. */
   private headStatus: readonly Field[] = [];
 
-  constructor(inner: ResponseSink, isText: boolean) {
+  constructor(inner: ResponseSink, isText: boolean, turn: NowMs) {
     super(inner);
     this.isText = isText;
+    this.turn = turn;
   }
 
   override head(ex: Exchange): void {
@@ -106,6 +116,12 @@ class GrpcWebSink extends PassingSink {
 
   /** Between two messages a client can learn why there are no more. */
   override abort(ex: Exchange, fault: Fault): void {
+    const isLate = fault === Fault.UpstreamTimeout || fault === Fault.CallOverdue;
+    if (isLate && ex.state === ExchangeState.Open) {
+      ex.fault = fault;
+      ex.attempt.grpcFailed = true;
+      return this.inner.fixed(ex, this.isText ? OVERDUE.webText : OVERDUE.web);
+    }
     if (
       !this.isGrpc ||
       ex.state !== ExchangeState.Replying ||
@@ -114,7 +130,8 @@ class GrpcWebSink extends PassingSink {
     )
       return this.inner.abort(ex, fault);
     ex.fault = fault;
-    const code = fault === Fault.UpstreamTimeout ? GrpcCode.DeadlineExceeded : GrpcCode.Unavailable;
+    const isOver = isLate || isOverdue(ex.request.headers, this.turn.nowMs - ex.startedMs);
+    const code = isOver ? GrpcCode.DeadlineExceeded : GrpcCode.Unavailable;
     this.write(
       ex,
       trailersFrame([

@@ -4,6 +4,7 @@ import type { Fault } from "../../core/fault.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
+import { timeoutMsOf } from "../../proto/grpc/call-deadline.ts";
 import { mergeSlashes } from "../../proto/target/dot-segments.ts";
 
 /** A value that path or query give to a field, which may lie deeper: `filter.author`. */
@@ -89,17 +90,14 @@ export function queryFields(ex: Exchange): FieldText[] {
 export function clientTimeoutMs(headers: HeaderBlock): number {
   let least = Number.POSITIVE_INFINITY;
   for (let i = headers.findNamed(GRPC_TIMEOUT); i >= 0; i = headers.findNamed(GRPC_TIMEOUT, i + 1)) {
-    const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(headers.valueText(i)) ?? [];
-    if (unit === undefined) throw new BadInput("Grpc-Timeout: expected a time such as 500m (milliseconds) or 10S");
-    // Timers count whole milliseconds: what is shorter is one.
-    least = Math.min(least, Math.max(1, Math.ceil(Number(digits) * UNIT_MS[unit]!)));
+    const timeoutMs = timeoutMsOf(headers.valueText(i));
+    if (Number.isNaN(timeoutMs)) throw new BadInput("Grpc-Timeout: expected a time such as 500m (milliseconds) or 10S");
+    least = Math.min(least, timeoutMs);
   }
   return least;
 }
 
 const GRPC_TIMEOUT: Uint8Array = latin1("grpc-timeout");
-/** gRPC over HTTP/2, "TimeoutUnit". */
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000_001 };
 
 function decodeAllButSlashes(text: string, what: string): string {
   return text

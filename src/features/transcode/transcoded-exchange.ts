@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import { type Exchange, ExchangeState, type ResponseSource } from "../../message/exchange.ts";
+import type { Exchange, ResponseSource } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { CallExchange } from "./call-exchange.ts";
@@ -153,8 +153,7 @@ export class TranscodedExchange extends CallExchange implements ResponseSource, 
     const { ex } = this;
     if (ex === null) return;
     this.giveUpOverdue();
-    if (ex.state === ExchangeState.Replying) this.abort(Fault.UpstreamTimeout);
-    else this.refuse({ code: GrpcCode.DeadlineExceeded, message: "deadline exceeded", details: null });
+    this.endWith(OVERDUE, httpStatusOf(OVERDUE.code));
   }
 
   // ── one message ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,7 +252,9 @@ export class TranscodedExchange extends CallExchange implements ResponseSource, 
     const last =
       status.code === GrpcCode.Ok ? format.closing : format.error(errorJson(status, this.codec!.details(status)));
     // Never a clean end of a short body. docs/wire.md#after-a-refusal
-    if (last === null) return this.abort(Fault.UpstreamUnavailable);
+    if (last === null) {
+      return this.abort(status.code === GrpcCode.DeadlineExceeded ? Fault.UpstreamTimeout : Fault.UpstreamUnavailable);
+    }
     if (last !== "") this.write(last);
     this.endResponse();
   }
@@ -320,6 +321,7 @@ function givenMessages({ body, path, query, hasOddNumbers }: RequestInput, bytes
 
 const FAULT_STATUS = 502;
 const UNSUPPORTED_TYPE = 415;
+const OVERDUE: GrpcStatus = { code: GrpcCode.DeadlineExceeded, message: "deadline exceeded", details: null };
 const NOT_JSON: GrpcStatus = {
   code: GrpcCode.InvalidArgument,
   message: "the body must be application/json",

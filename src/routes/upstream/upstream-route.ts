@@ -197,5 +197,5 @@ function grpcWeb(inner: Handler, route: UpstreamRouteConfig, { forward }: RouteT
   if (!route.grpcWeb) return inner;
   const { GrpcWebHandler } =
     require("../../features/transcode/grpc-web.ts") as typeof import("../../features/transcode/grpc-web.ts");
-  return new GrpcWebHandler(inner, forward.bodies);
+  return new GrpcWebHandler(inner, forward);
 }
