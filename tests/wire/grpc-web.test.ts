@@ -7,7 +7,17 @@ import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { CHAT, GrpcChat } from "../harness/grpc-chat.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { request } from "../harness/raw-client.ts";
-import { GRPC_HEAD, grpcFrame, type RawCall, RawGrpcServer } from "../harness/raw-grpc-server.ts";
+import {
+  END_HEADERS,
+  END_STREAM,
+  GRPC_HEAD,
+  grpcFrame,
+  HEADERS,
+  h2Fields,
+  h2Frame,
+  type RawCall,
+  RawGrpcServer,
+} from "../harness/raw-grpc-server.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // gRPC-Web before gRPC's own implementation for Node; the client is connect-web's, and frames by hand.
@@ -208,6 +218,23 @@ describe("responses", () => {
     const all = ["content-type", "x-next", "x-last", "grpc-status"].map((name) => reply.fields.get(name));
     expect(all).toEqual(["application/grpc-web+proto", "kept", "l", null]);
     expect(framesOf(reply.body).trailers).toBe("grpc-status: 5\r\ngrpc-message: no\r\n");
+  });
+
+  test("with two statuses have one: that of the trailers, and of two there the first", async () => {
+    act = (one) => {
+      one.head({ ...GRPC_HEAD, "grpc-status": "0", "grpc-message": "head" });
+      one.data(grpcFrame("x"));
+      one.trailers({ "x-a": "1", "grpc-status": "5", "grpc-message": "trailers" });
+    };
+    expect(framesOf((await call()).body).trailers).toBe("x-a: 1\r\ngrpc-status: 5\r\ngrpc-message: trailers\r\n");
+    act = (one) => {
+      const fields = { "grpc-status": "5", "grpc-message": "first" };
+      const two = Buffer.concat([h2Fields(fields), h2Fields({ "grpc-status": "0", "x-a": "1" })]);
+      one.head();
+      one.data(grpcFrame("x"));
+      one.socket.write(h2Frame(HEADERS, END_HEADERS | END_STREAM, one.stream, two));
+    };
+    expect(framesOf((await call()).body).trailers).toBe("grpc-status: 5\r\ngrpc-message: first\r\nx-a: 1\r\n");
   });
 
   test("without a status get one", async () => {

@@ -107,9 +107,11 @@ class GrpcWebSink extends PassingSink {
   override end(ex: Exchange): void {
     if (this.isGrpc) {
       const { trailers } = ex.response;
-      const fields = [...this.headStatus, ...(trailers === null ? [] : fieldsOf(trailers))];
+      const last = trailers === null ? [] : fieldsOf(trailers);
+      // The end has the last word: the status of a head is that of a response without messages.
+      const fields = last.some(isStatus) ? last : [...this.headStatus, ...last];
       ex.response.trailers = null;
-      this.write(ex, trailersFrame(fields.some(([name]) => name === STATUS) ? fields : NO_STATUS));
+      this.write(ex, trailersFrame(fields.some(isStatus) ? fields.filter(isFirst) : NO_STATUS));
     }
     this.inner.end(ex);
   }
@@ -153,6 +155,15 @@ class GrpcWebSink extends PassingSink {
 }
 
 type Field = readonly [name: string, value: string];
+
+function isStatus([name]: Field): boolean {
+  return name === STATUS;
+}
+
+/** A status counts once, by what comes first, as it does in the log: clients would differ on two. */
+function isFirst([name]: Field, i: number, fields: readonly Field[]): boolean {
+  return !STATUS_FIELDS.includes(name) || fields.findIndex((one) => one[0] === name) === i;
+}
 
 /** Takes the status out of a head. */
 function takeStatus(headers: HeaderBlock): Field[] {
