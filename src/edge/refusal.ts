@@ -27,7 +27,7 @@ const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
 export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
   if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
-  // A time-out is what a client of gRPC knows as its deadline.
+  // A client of gRPC knows a time-out as its deadline.
   const overdue = isLate(fault) ? overdueResponse(ex.request) : null;
   if (overdue !== null) {
     // The status of HTTP may be 200, and the call has failed.

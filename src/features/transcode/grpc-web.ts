@@ -160,7 +160,7 @@ function isStatus([name]: Field): boolean {
   return name === STATUS;
 }
 
-/** A status counts once, by what comes first, as it does in the log: clients would differ on two. */
+/** A status counts once, by its first field, as in the log: clients would differ on two. */
 function isFirst([name]: Field, i: number, fields: readonly Field[]): boolean {
   return !STATUS_FIELDS.includes(name) || fields.findIndex((one) => one[0] === name) === i;
 }

@@ -7,7 +7,7 @@ import { trailersFrame } from "./web-frames.ts";
 
 /**
  * Reads a `Grpc-Timeout`: `250m`, `10S`. gRPC over HTTP/2, "Requests".
- * @returns whole milliseconds, 1 at least, since timers count no less; NaN for what is none
+ * @returns whole milliseconds, 1 at least, since timers count no less; NaN for any other text
  */
 export function timeoutMsOf(text: string): number {
   const perUnit = UNIT_MS[text[text.length - 1] ?? ""];

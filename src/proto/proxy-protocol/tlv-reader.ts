@@ -1,6 +1,6 @@
 /**
- * Reads what stands behind the addresses of a version 2 header, as it comes: TLVs, of which nothing is kept. What a balancer has sent in good
- * order fills the block exactly, and has the checksum that it tells, if it tells one. proxy-protocol.txt, 2.2.
+ * Reads the TLVs behind the addresses of a version 2 header, byte by byte, and keeps none. In good order they fill the block exactly, and the
+ * header has the checksum that one of them may tell. proxy-protocol.txt, 2.2.
  */
 export class TlvReader {
   /** CRC32C of the header so far, with zeros in the place of the sum that it tells. */
