@@ -1,10 +1,11 @@
 // Real clients knock twice: at a listener of the test, which keeps their ClientHello and reads it by itself, and at the gateway.
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { connect as connectH2 } from "node:http2";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { BROWSER_FLAGS } from "../conformance/browser-flags.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { FIREFOX, Firefox } from "../harness/firefox.ts";
@@ -149,6 +150,7 @@ const CLIENTS: Readonly<Record<string, Knock | null>> = {
 /** Those that take seconds to begin. */
 const SLOW_CLIENTS: Readonly<Record<string, Knock | null>> = {
   Java: Bun.which("javac") === null ? null : javaKnock,
+  Chromium: Bun.which("chromium") === null ? null : chromiumKnock,
   Firefox: FIREFOX === null ? null : (at) => browse(`https://localhost:${at}/`),
 };
 
@@ -172,6 +174,15 @@ public class Knock { public static void main(String[] args) throws Exception {
 `,
   );
   return run("java", file, String(at));
+}
+
+/** Chromium shuffles its extensions and sends GREASE and ECH; each time it begins anew, without a session to resume. */
+async function chromiumKnock(at: number): Promise<string> {
+  const folder = mkdtempSync(join(gateway.folder, "chromium-"));
+  const own = BROWSER_FLAGS.filter((flag) => !flag.startsWith("--remote-debugging"));
+  const flags = [...own, "--disable-quic", "--ignore-certificate-errors", `--user-data-dir=${folder}`];
+  const page = await run("chromium", ...flags, "--dump-dom", `https://localhost:${at}/`);
+  return /t1[^<]*/.exec(page)?.[0] ?? page;
 }
 
 async function browse(url: string): Promise<string> {
