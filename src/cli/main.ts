@@ -5,15 +5,29 @@ import { series } from "../core/number-text.ts";
 import { SECRET_VALUES } from "../core/secret-values.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import type { HelpCommands } from "./help/run-help.ts";
 import type { ListedCommand, ListedSpec } from "./listed-command.ts";
 import { writeAll } from "./write-all.ts";
 
+/** Runs with the words after its name. @returns the exit code */
+type Run<Around extends readonly unknown[]> = (
+  args: readonly string[],
+  io: CommandIo,
+  ...around: Around
+) => number | Promise<number>;
+
+/** What the file of a command has. */
+interface Loaded<Around extends readonly unknown[]> {
+  /** As its help shows it; more than one if the command has words below it. */
+  readonly specs: readonly ListedSpec[];
+  readonly run: Run<Around>;
+}
+
 interface Command {
-  run(args: readonly string[], io: CommandIo, signals: HeldSignals): number | Promise<number>;
+  readonly run: Run<[signals: HeldSignals]>;
   /** One line, for the list of commands. */
   readonly summary: string;
-  /** As its help shows it; more than one where the command has words below it. */
-  specs(): readonly ListedSpec[] | Promise<readonly ListedSpec[]>;
+  specs(): Promise<readonly ListedSpec[]>;
 }
 
 /** Why results could not be written; "" while they could. */
@@ -26,362 +40,236 @@ const IO: CommandIo = {
   err: (text) => void writeAll(2, SECRET_VALUES.masked(text)),
 };
 
-const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  ["serve", { run: serve, summary: "run the gateway", specs: async () => [(await import("./serve.ts")).serveCommand] }],
-  [
-    "check",
-    {
-      run: checkWithRules,
-      summary: "check config.yaml and routes.yaml and show every mistake",
-      specs: async () => [(await import("./check.ts")).checkCommand],
-    },
-  ],
-  [
-    "validate",
-    {
-      run: checkWithRules,
-      summary: "the same as check",
-      specs: async () => [(await import("./check.ts")).checkCommand],
-    },
-  ],
-  [
-    "file-server",
-    {
-      run: serveFolder,
-      summary: "serve a folder, without configuration files",
-      specs: async () => [(await import("./quick/file-server.ts")).fileServerCommand],
-    },
-  ],
-  [
-    "reverse-proxy",
-    {
-      run: forward,
-      summary: "forward requests to an origin, without configuration files",
-      specs: async () => [(await import("./quick/reverse-proxy.ts")).reverseProxyCommand],
-    },
-  ],
-  [
-    "respond",
-    {
-      run: respond,
-      summary: "send one fixed response, without configuration files",
-      specs: async () => [(await import("./quick/respond.ts")).respondCommand],
-    },
-  ],
-  [
-    "fmt",
-    {
-      run: formatFiles,
-      summary: "format config.yaml and routes.yaml, with their comments",
-      specs: async () => [(await import("./fmt.ts")).fmtCommand],
-    },
-  ],
-  [
-    "init",
-    {
-      run: initialize,
-      summary: "write a commented config.yaml and routes.yaml",
-      specs: async () => [(await import("./init.ts")).initCommand],
-    },
-  ],
-  [
-    "new",
-    {
-      run: writeNew,
-      summary: "write a function with comments, and its test",
-      specs: async () => [(await import("./new-function.ts")).newFunctionCommand],
-    },
-  ],
-  [
-    "types",
-    {
-      run: writeTypes,
-      summary: "write edge.d.ts, the types of functions and hooks",
-      specs: async () => [(await import("./types.ts")).typesCommand],
-    },
-  ],
-  [
-    "dev",
-    {
-      run: develop,
-      summary: "run the gateway here, and reload it at each save",
-      specs: async () => [(await import("./dev.ts")).devCommand],
-    },
-  ],
-  [
-    "test",
-    {
-      run: testFunctions,
-      summary: "run the tests of functions and hooks against the gateway",
-      specs: async () => [(await import("./function-tests.ts")).testCommand],
-    },
-  ],
-  [
-    "convert",
-    {
-      run: convert,
+/** THE commands, in the order of help. */
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>(
+  Object.entries<Command>({
+    serve: serving("run the gateway", async () => {
+      const { serveCommand, runServe } = await import("./serve.ts");
+      return { specs: [serveCommand], run: runServe };
+    }),
+    check: checking("check config.yaml and routes.yaml and show every mistake"),
+    validate: checking("the same as check"),
+    "file-server": serving("serve a folder, without configuration files", async () => {
+      const { fileServerCommand, runFileServer } = await import("./quick/file-server.ts");
+      return { specs: [fileServerCommand], run: runFileServer };
+    }),
+    "reverse-proxy": serving("forward requests to an origin, without configuration files", async () => {
+      const { reverseProxyCommand, runReverseProxy } = await import("./quick/reverse-proxy.ts");
+      return { specs: [reverseProxyCommand], run: runReverseProxy };
+    }),
+    respond: serving("send one fixed response, without configuration files", async () => {
+      const { respondCommand, runRespond } = await import("./quick/respond.ts");
+      return { specs: [respondCommand], run: runRespond };
+    }),
+    fmt: loaded("format config.yaml and routes.yaml, with their comments", async () => {
+      const { fmtCommand, runFmt } = await import("./fmt.ts");
+      return { specs: [fmtCommand], run: runFmt };
+    }),
+    init: loaded("write a commented config.yaml and routes.yaml", async () => {
+      const { initCommand, runInit } = await import("./init.ts");
+      return { specs: [initCommand], run: runInit };
+    }),
+    new: loaded("write a function with comments, and its test", async () => {
+      const { newFunctionCommand, runNew } = await import("./new-function.ts");
+      return { specs: [newFunctionCommand], run: runNew };
+    }),
+    types: loaded("write edge.d.ts, the types of functions and hooks", async () => {
+      const { typesCommand, runTypes } = await import("./types.ts");
+      return { specs: [typesCommand], run: runTypes };
+    }),
+    dev: signalled("run the gateway here, and reload it at each save", async () => {
+      const { devCommand, runDev } = await import("./dev.ts");
+      return { specs: [devCommand], run: runDev };
+    }),
+    test: loaded("run the tests of functions and hooks against the gateway", async () => {
+      const { testCommand, runFunctionTests } = await import("./function-tests.ts");
+      return { specs: [testCommand], run: runFunctionTests };
+    }),
+    convert: {
       summary: "convert a configuration of nginx, Caddy, HAProxy or Traefik, or Ingresses of Kubernetes",
       specs: async () => [
         (await import("./convert.ts")).convertCommand,
         (await import("./convert-ingress.ts")).convertIngressCommand,
       ],
+      run: async (args, io) => (await import("./convert.ts")).runConvert(args, io),
     },
-  ],
-  [
-    "schema",
-    {
-      run: printSchema,
-      summary: "print the JSON Schema of config.yaml or routes.yaml, or the definition of EdgePolicy",
-      specs: async () => [(await import("./schema.ts")).schemaCommand],
-    },
-  ],
-  [
-    "kubernetes",
-    {
-      run: printManifests,
-      summary: "print the manifests with which edge runs in a cluster as its gateway",
-      specs: async () => [(await import("./kubernetes.ts")).manifestsCommand],
-    },
-  ],
-  [
-    "explain",
-    {
-      run: explain,
-      summary: "show what the gateway would do with a request, and why",
-      specs: async () => [(await import("./explain.ts")).explainCommand],
-    },
-  ],
-  [
-    "routes",
-    {
-      run: changeRoutes,
-      summary: "list the routes of all sources; put, remove and weigh routes of the API",
-      specs: async () => [(await import("./routes.ts")).routesCommand],
-    },
-  ],
-  [
-    "waf",
-    {
-      run: explainWaf,
+    schema: loaded("print the JSON Schema of config.yaml or routes.yaml, or the definition of EdgePolicy", async () => {
+      const { schemaCommand, runSchema } = await import("./schema.ts");
+      return { specs: [schemaCommand], run: runSchema };
+    }),
+    kubernetes: loaded("print the manifests with which edge runs in a cluster as its gateway", async () => {
+      const { manifestsCommand, runKubernetes } = await import("./kubernetes.ts");
+      return { specs: [manifestsCommand], run: runKubernetes };
+    }),
+    explain: loaded("show what the gateway would do with a request, and why", async () => {
+      const { explainCommand, runExplain } = await import("./explain.ts");
+      return { specs: [explainCommand], run: runExplain };
+    }),
+    routes: loaded("list the routes of all sources; put, remove and weigh routes of the API", async () => {
+      const { routesCommand, runRoutes } = await import("./routes.ts");
+      return { specs: [routesCommand], run: runRoutes };
+    }),
+    waf: {
       summary: "show how the firewall judges a request; write exclusions",
       specs: async () => {
         const { wafLearnCommand, wafImportCommand } = await import("./waf-exclusions.ts");
         return [(await import("./waf.ts")).wafTestCommand, wafLearnCommand, wafImportCommand];
       },
+      run: async (args, io) => (await import("./waf.ts")).runWaf(args, io),
     },
-  ],
-  [
-    "multihop",
-    {
-      run: attackGateway,
-      summary: "attack a gateway with framing vectors, and judge it",
-      specs: async () => [(await import("./multihop.ts")).multihopCommand],
+    multihop: loaded("attack a gateway with framing vectors, and judge it", async () => {
+      const { multihopCommand, runMultihop } = await import("./multihop.ts");
+      return { specs: [multihopCommand], run: runMultihop };
+    }),
+    certs: loaded("list, renew or revoke the certificates that ACME has obtained", async () => {
+      const { certsCommand, runCerts } = await import("./certs.ts");
+      return { specs: [certsCommand], run: runCerts };
+    }),
+    trust: loaded("make this machine trust the local authority of tls.internal", async () => {
+      const { trustCommand, runTrust } = await import("./trust.ts");
+      return { specs: [trustCommand], run: runTrust };
+    }),
+    passwd: loaded("print a line of a users file, with the hash of a password", async () => {
+      const { passwdCommand, runPasswd } = await import("./passwd.ts");
+      return { specs: [passwdCommand], run: runPasswd };
+    }),
+    status: loaded("show on one screen whether the running gateway is well", async () => {
+      const { statusCommand, runStatus } = await import("./status.ts");
+      return { specs: [statusCommand], run: runStatus };
+    }),
+    reload: loaded("make the running gateway read both files again", async () => {
+      const { reloadCommand, runReload } = await import("./reload.ts");
+      return { specs: [reloadCommand], run: runReload };
+    }),
+    rollback: loaded("make the running gateway serve an earlier configuration", async () => {
+      const { rollbackCommand, runRollback } = await import("./reload.ts");
+      return { specs: [rollbackCommand], run: runRollback };
+    }),
+    canary: loaded("show, promote or abort rollouts of new versions at the running gateway", async () => {
+      const { canaryCommand, runCanary } = await import("./canary.ts");
+      return { specs: [canaryCommand], run: runCanary };
+    }),
+    drain: loaded("take a target of the running gateway out of service", async () => {
+      const { drainCommand, runDrain } = await import("./operate.ts");
+      return { specs: [drainCommand], run: runDrain };
+    }),
+    undrain: loaded("take a drained target back into service", async () => {
+      const { undrainCommand, runUndrain } = await import("./operate.ts");
+      return { specs: [undrainCommand], run: runUndrain };
+    }),
+    maintenance: loaded("switch maintenance of the running gateway on or off", async () => {
+      const { maintenanceCommand, runMaintenance } = await import("./operate.ts");
+      return { specs: [maintenanceCommand], run: runMaintenance };
+    }),
+    top: signalled("watch the running gateway: routes, upstreams, clients", async () => {
+      const { topCommand, runTop } = await import("./top.ts");
+      return { specs: [topCommand], run: runTop };
+    }),
+    bans: loaded("list, add and lift bans of the running gateway", async () => {
+      const { bansCommand, runBans } = await import("./bans.ts");
+      return { specs: [bansCommand], run: runBans };
+    }),
+    agents: loaded("list the agents that sign their requests, and check a key directory", async () => {
+      const { agentsListCommand, agentsCheckCommand, runAgents } = await import("./agents.ts");
+      return { specs: [agentsListCommand, agentsCheckCommand], run: runAgents };
+    }),
+    nodes: loaded("list the gateways of the fleet", async () => {
+      const { nodesCommand, runNodes } = await import("./nodes.ts");
+      return { specs: [nodesCommand], run: runNodes };
+    }),
+    logs: loaded("show the log for people, filtered by status, route, event and time", async () => {
+      const { logsCommand, runLogs } = await import("./logs.ts");
+      return { specs: [logsCommand], run: runLogs };
+    }),
+    replay: loaded("send a log's requests again, and show what differs", async () => {
+      const { replayCommand, runReplay } = await import("./replay.ts");
+      return { specs: [replayCommand], run: runReplay };
+    }),
+    purge: loaded("take stored responses out of a running gateway's cache", async () => {
+      const { purgeCommand, runPurge } = await import("./purge.ts");
+      return { specs: [purgeCommand], run: runPurge };
+    }),
+    grafana: loaded("print a dashboard for Grafana", async () => {
+      const { grafanaCommand, runGrafana } = await import("./monitoring.ts");
+      return { specs: [grafanaCommand], run: runGrafana };
+    }),
+    alerts: loaded("print rules for alerts of Prometheus", async () => {
+      const { alertsCommand, runAlerts } = await import("./monitoring.ts");
+      return { specs: [alertsCommand], run: runAlerts };
+    }),
+    loadgen: loaded("load a gateway with requests and attacks, and judge it", async () => {
+      const { loadgenCommand, runLoadgen } = await import("./loadgen.ts");
+      return { specs: [loadgenCommand], run: runLoadgen };
+    }),
+    completion: loaded("print the completion script for bash, zsh or fish", async () => {
+      const { completionCommand, runCompletion } = await import("./completion.ts");
+      return { specs: [completionCommand], run: (args, io) => runCompletion(args, io, listing) };
+    }),
+    man: loaded("print the manual page, or that of config.yaml or routes.yaml", async () => {
+      const { manCommand, runMan } = await import("./man.ts");
+      return { specs: [manCommand], run: (args, io) => runMan(args, io, listing) };
+    }),
+    version: loaded("print the version, and the newest release", async () => {
+      const { versionCommand, runVersion } = await import("./update/version.ts");
+      return { specs: [versionCommand], run: runVersion };
+    }),
+    update: loaded("replace this program by the newest signed release, with zero downtime", async () => {
+      const { updateCommand, runUpdate } = await import("./update/update.ts");
+      return { specs: [updateCommand], run: runUpdate };
+    }),
+    help: signalled("print this text, explain a command, a name or a page, or search for words", async () => {
+      const { helpCommand, runHelp } = await import("./help/run-help.ts");
+      return {
+        specs: [helpCommand([...COMMANDS.keys()])],
+        run: (args, io, signals) => runHelp(args, io, helpedCommands(io, signals)),
+      };
+    }),
+  }),
+);
+
+/** A command whose file is loaded when it runs, or when its help is shown. */
+function loaded(summary: string, load: () => Promise<Loaded<[]>>): Command {
+  return loadedWith<[]>(() => [], summary, load);
+}
+
+/** One that takes signals itself. */
+function signalled(summary: string, load: () => Promise<Loaded<[HeldSignals]>>): Command {
+  return loadedWith<[HeldSignals]>((signals) => [signals], summary, load);
+}
+
+/** One that serves: its thread begins while its file loads. */
+function serving(summary: string, load: () => Promise<Loaded<[ServingPorts]>>): Command {
+  return loadedWith<[ServingPorts]>((signals) => [{ signals, early: new EarlyThread() }], summary, load);
+}
+
+interface ServingPorts {
+  readonly signals: HeldSignals;
+  readonly early: EarlyThread;
+}
+
+function loadedWith<Around extends readonly unknown[]>(
+  around: (signals: HeldSignals) => Around,
+  summary: string,
+  load: () => Promise<Loaded<Around>>,
+): Command {
+  return {
+    summary,
+    specs: async () => (await load()).specs,
+    run: async (args, io, signals) => {
+      const given = around(signals);
+      return (await load()).run(args, io, ...given);
     },
-  ],
-  [
-    "certs",
-    {
-      run: listCerts,
-      summary: "list, renew or revoke the certificates that ACME has obtained",
-      specs: async () => [(await import("./certs.ts")).certsCommand],
-    },
-  ],
-  [
-    "trust",
-    {
-      run: trustAuthority,
-      summary: "make this machine trust the local authority of tls.internal",
-      specs: async () => [(await import("./trust.ts")).trustCommand],
-    },
-  ],
-  [
-    "passwd",
-    {
-      run: makePassword,
-      summary: "print a line of a users file, with the hash of a password",
-      specs: async () => [(await import("./passwd.ts")).passwdCommand],
-    },
-  ],
-  [
-    "status",
-    {
-      run: showStatus,
-      summary: "show on one screen whether the running gateway is well",
-      specs: async () => [(await import("./status.ts")).statusCommand],
-    },
-  ],
-  [
-    "reload",
-    {
-      run: reloadGateway,
-      summary: "make the running gateway read both files again",
-      specs: async () => [(await import("./reload.ts")).reloadCommand],
-    },
-  ],
-  [
-    "rollback",
-    {
-      run: rollBack,
-      summary: "make the running gateway serve an earlier configuration",
-      specs: async () => [(await import("./reload.ts")).rollbackCommand],
-    },
-  ],
-  [
-    "canary",
-    {
-      run: canary,
-      summary: "show, promote or abort rollouts of new versions at the running gateway",
-      specs: async () => [(await import("./canary.ts")).canaryCommand],
-    },
-  ],
-  [
-    "drain",
-    {
-      run: drainTarget,
-      summary: "take a target of the running gateway out of service",
-      specs: async () => [(await import("./operate.ts")).drainCommand],
-    },
-  ],
-  [
-    "undrain",
-    {
-      run: undrainTarget,
-      summary: "take a drained target back into service",
-      specs: async () => [(await import("./operate.ts")).undrainCommand],
-    },
-  ],
-  [
-    "maintenance",
-    {
-      run: switchMaintenance,
-      summary: "switch maintenance of the running gateway on or off",
-      specs: async () => [(await import("./operate.ts")).maintenanceCommand],
-    },
-  ],
-  [
-    "top",
-    {
-      run: watchGateway,
-      summary: "watch the running gateway: routes, upstreams, clients",
-      specs: async () => [(await import("./top.ts")).topCommand],
-    },
-  ],
-  [
-    "bans",
-    {
-      run: changeBans,
-      summary: "list, add and lift bans of the running gateway",
-      specs: async () => [(await import("./bans.ts")).bansCommand],
-    },
-  ],
-  [
-    "agents",
-    {
-      run: showAgents,
-      summary: "list the agents that sign their requests, and check a key directory",
-      specs: async () => {
-        const { agentsListCommand, agentsCheckCommand } = await import("./agents.ts");
-        return [agentsListCommand, agentsCheckCommand];
-      },
-    },
-  ],
-  [
-    "nodes",
-    {
-      run: listNodes,
-      summary: "list the gateways of the fleet",
-      specs: async () => [(await import("./nodes.ts")).nodesCommand],
-    },
-  ],
-  [
-    "logs",
-    {
-      run: showLogs,
-      summary: "show the log for people, filtered by status, route, event and time",
-      specs: async () => [(await import("./logs.ts")).logsCommand],
-    },
-  ],
-  [
-    "replay",
-    {
-      run: replayLog,
-      summary: "send a log's requests again, and show what differs",
-      specs: async () => [(await import("./replay.ts")).replayCommand],
-    },
-  ],
-  [
-    "purge",
-    {
-      run: purgeCache,
-      summary: "take stored responses out of a running gateway's cache",
-      specs: async () => [(await import("./purge.ts")).purgeCommand],
-    },
-  ],
-  [
-    "grafana",
-    {
-      run: printDashboard,
-      summary: "print a dashboard for Grafana",
-      specs: async () => [(await import("./monitoring.ts")).grafanaCommand],
-    },
-  ],
-  [
-    "alerts",
-    {
-      run: printAlerts,
-      summary: "print rules for alerts of Prometheus",
-      specs: async () => [(await import("./monitoring.ts")).alertsCommand],
-    },
-  ],
-  [
-    "loadgen",
-    {
-      run: loadTest,
-      summary: "load a gateway with requests and attacks, and judge it",
-      specs: async () => [(await import("./loadgen.ts")).loadgenCommand],
-    },
-  ],
-  [
-    "completion",
-    {
-      run: printCompletion,
-      summary: "print the completion script for bash, zsh or fish",
-      specs: async () => [(await import("./completion.ts")).completionCommand],
-    },
-  ],
-  [
-    "man",
-    {
-      run: printManual,
-      summary: "print the manual page, or that of config.yaml or routes.yaml",
-      specs: async () => [(await import("./man.ts")).manCommand],
-    },
-  ],
-  [
-    "version",
-    {
-      run: version,
-      summary: "print the version, and the newest release",
-      specs: async () => [(await import("./update/version.ts")).versionCommand],
-    },
-  ],
-  [
-    "update",
-    {
-      run: update,
-      summary: "replace this program by the newest signed release, with zero downtime",
-      specs: async () => [(await import("./update/update.ts")).updateCommand],
-    },
-  ],
-  [
-    "help",
-    {
-      run: showHelp,
-      summary: "print this text, explain a command, a name or a page, or search for words",
-      specs: async () => [await helpSpec()],
-    },
-  ],
-]);
+  };
+}
+
+function checking(summary: string): Command {
+  return loaded(summary, async () => {
+    const { checkCommand, runCheck } = await import("./check.ts");
+    const { RULE_NAMES } = await import("../features/waf/rule-table.ts");
+    const ports = { cwd: process.cwd(), env: process.env, knownWafRules: RULE_NAMES };
+    return { specs: [checkCommand], run: (args, io) => runCheck(args, io, ports) };
+  });
+}
 
 /** `edge`: finds the command, runs it, leaves with its exit code. docs/tools.md */
 export async function main(args: readonly string[], signals: HeldSignals): Promise<void> {
@@ -414,215 +302,6 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ["-v", "version"],
 ]);
 
-async function serve(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const early = new EarlyThread();
-  const { runServe } = await import("./serve.ts");
-  return runServe(args, io, { signals, early });
-}
-
-async function serveFolder(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const early = new EarlyThread();
-  const { runFileServer } = await import("./quick/file-server.ts");
-  return runFileServer(args, io, { signals, early });
-}
-
-async function forward(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const early = new EarlyThread();
-  const { runReverseProxy } = await import("./quick/reverse-proxy.ts");
-  return runReverseProxy(args, io, { signals, early });
-}
-
-async function respond(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const early = new EarlyThread();
-  const { runRespond } = await import("./quick/respond.ts");
-  return runRespond(args, io, { signals, early });
-}
-
-async function formatFiles(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runFmt } = await import("./fmt.ts");
-  return runFmt(args, io);
-}
-
-async function initialize(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runInit } = await import("./init.ts");
-  return runInit(args, io);
-}
-
-async function convert(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runConvert } = await import("./convert.ts");
-  return runConvert(args, io);
-}
-
-async function checkWithRules(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runCheck } = await import("./check.ts");
-  const { RULE_NAMES } = await import("../features/waf/rule-table.ts");
-  return runCheck(args, io, {
-    cwd: process.cwd(),
-    env: process.env,
-    knownWafRules: RULE_NAMES,
-  });
-}
-
-async function writeNew(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runNew } = await import("./new-function.ts");
-  return runNew(args, io);
-}
-
-async function writeTypes(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runTypes } = await import("./types.ts");
-  return runTypes(args, io);
-}
-
-async function develop(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const { runDev } = await import("./dev.ts");
-  return runDev(args, io, signals);
-}
-
-async function testFunctions(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runFunctionTests } = await import("./function-tests.ts");
-  return runFunctionTests(args, io);
-}
-
-async function printSchema(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runSchema } = await import("./schema.ts");
-  return runSchema(args, io);
-}
-
-async function printManifests(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runKubernetes } = await import("./kubernetes.ts");
-  return runKubernetes(args, io);
-}
-
-async function explain(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runExplain } = await import("./explain.ts");
-  return runExplain(args, io);
-}
-
-async function explainWaf(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runWaf } = await import("./waf.ts");
-  return runWaf(args, io);
-}
-
-async function attackGateway(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runMultihop } = await import("./multihop.ts");
-  return runMultihop(args, io);
-}
-
-async function trustAuthority(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runTrust } = await import("./trust.ts");
-  return runTrust(args, io);
-}
-
-async function listCerts(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runCerts } = await import("./certs.ts");
-  return runCerts(args, io);
-}
-
-async function makePassword(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runPasswd } = await import("./passwd.ts");
-  return runPasswd(args, io);
-}
-
-async function showStatus(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runStatus } = await import("./status.ts");
-  return runStatus(args, io);
-}
-
-async function reloadGateway(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runReload } = await import("./reload.ts");
-  return runReload(args, io);
-}
-
-async function rollBack(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runRollback } = await import("./reload.ts");
-  return runRollback(args, io);
-}
-
-async function canary(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runCanary } = await import("./canary.ts");
-  return runCanary(args, io);
-}
-
-async function drainTarget(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runDrain } = await import("./operate.ts");
-  return runDrain(args, io);
-}
-
-async function undrainTarget(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runUndrain } = await import("./operate.ts");
-  return runUndrain(args, io);
-}
-
-async function changeRoutes(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runRoutes } = await import("./routes.ts");
-  return runRoutes(args, io);
-}
-
-async function switchMaintenance(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runMaintenance } = await import("./operate.ts");
-  return runMaintenance(args, io);
-}
-
-async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const { runTop } = await import("./top.ts");
-  return runTop(args, io, signals);
-}
-
-async function changeBans(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runBans } = await import("./bans.ts");
-  return runBans(args, io);
-}
-
-async function showAgents(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runAgents } = await import("./agents.ts");
-  return runAgents(args, io);
-}
-
-async function listNodes(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runNodes } = await import("./nodes.ts");
-  return runNodes(args, io);
-}
-
-async function showLogs(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runLogs } = await import("./logs.ts");
-  return runLogs(args, io);
-}
-
-async function replayLog(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runReplay } = await import("./replay.ts");
-  return runReplay(args, io);
-}
-
-async function purgeCache(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runPurge } = await import("./purge.ts");
-  return runPurge(args, io);
-}
-
-async function printDashboard(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runGrafana } = await import("./monitoring.ts");
-  return runGrafana(args, io);
-}
-
-async function printAlerts(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runAlerts } = await import("./monitoring.ts");
-  return runAlerts(args, io);
-}
-
-async function loadTest(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runLoadgen } = await import("./loadgen.ts");
-  return runLoadgen(args, io);
-}
-
-async function printCompletion(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runCompletion } = await import("./completion.ts");
-  return runCompletion(args, io, listing);
-}
-
-async function printManual(args: readonly string[], io: CommandIo): Promise<number> {
-  const { runMan } = await import("./man.ts");
-  return runMan(args, io, listing);
-}
-
 /** All commands with their flags, in the order of help. */
 export function listing(): Promise<ListedCommand[]> {
   return Promise.all(
@@ -630,25 +309,13 @@ export function listing(): Promise<ListedCommand[]> {
   );
 }
 
-async function version(args: readonly string[], io: CommandIo): Promise<number> {
-  return (await import("./update/version.ts")).runVersion(args, io);
-}
-
-async function update(args: readonly string[], io: CommandIo): Promise<number> {
-  return (await import("./update/update.ts")).runUpdate(args, io);
-}
-
-async function showHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const help = await import("./help/run-help.ts");
-  return help.runHelp(args, io, {
+/** What `edge help` knows of all commands. */
+function helpedCommands(io: CommandIo, signals: HeldSignals): HelpCommands {
+  return {
     list: [...COMMANDS].map(([name, { summary }]) => [name, summary] as const),
     help(name) {
       const command = commandNamed(name);
       return command === undefined ? null : () => command.run(["--help"], io, signals);
     },
-  });
-}
-
-async function helpSpec(): Promise<ListedSpec> {
-  return (await import("./help/run-help.ts")).helpCommand([...COMMANDS.keys()]);
+  };
 }

@@ -6,7 +6,7 @@ import type { HelpAnswer } from "./help-answer.ts";
 import { paragraph, wrappedTable } from "./wrapped.ts";
 
 /** The commands, as help needs them. */
-interface HelpCommands {
+export interface HelpCommands {
   /** Each with its line, in the order of help. */
   readonly list: readonly (readonly [name: string, summary: string])[];
   /** Prints the help of a command; null if there is none of that name. */

@@ -339,11 +339,11 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-function recordsOf(provider: string) {
+function recordsOf(provider: string, keys: object = {}) {
   const mock = MOCKS[provider]!;
   current = { mock, records: new Records(), calls: [], status: 0 };
   const none = { apiToken: "", sessionToken: "", project: "", loginUrl: endpoint };
-  return providerRecords({ ...none, ...mock.keys, provider, endpoint } as unknown as AcmeDnsConfig);
+  return providerRecords({ ...none, ...mock.keys, ...keys, provider, endpoint } as unknown as AcmeDnsConfig);
 }
 
 describe.each(Object.keys(MOCKS))("%s", (provider) => {
@@ -380,3 +380,20 @@ describe.each(Object.keys(MOCKS))("%s", (provider) => {
     expect(await fault(NAME)).toContain("tried again later");
   });
 });
+
+test.each(["", "session-1"])(
+  "route53 with the session token %p: it goes with each call, and is signed",
+  async (sessionToken) => {
+    const records = recordsOf("route53", { sessionToken });
+    const { mock } = current;
+    const tokens: (string | null)[] = [];
+    const allows: Mock["allows"] = (got) => {
+      tokens.push(got.headers.get("x-amz-security-token"));
+      return mock.allows(got);
+    };
+    current = { ...current, mock: { ...mock, allows } };
+    await records.present(NAME, ONE);
+    expect(current.records.all).toEqual([`"${ONE}"`]);
+    expect(new Set(tokens)).toEqual(new Set([sessionToken === "" ? null : sessionToken]));
+  },
+);
