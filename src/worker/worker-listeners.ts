@@ -10,9 +10,12 @@ import {
 import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
 import { type PassedNames, TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
+import { hasCertificate } from "../features/sidecar/settings.ts";
 import { ClientListener, type HostDemands } from "../message/client-listener.ts";
+import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { HostTable } from "../message/host-table.ts";
 import { duplicate } from "../net/system-socket.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
 import {
@@ -313,4 +316,68 @@ function settingsOf({ http2, proxies }: ServerListener, { config, settings }: Wo
     http2: http2 ? http2Settings(config.server) : null,
     proxies: proxies.length > 0 ? new NetworkSet(proxies) : null,
   };
+}
+
+/** The listeners outside `server` share these. */
+interface PrivateListenerPorts {
+  readonly connections: ConnectionSet;
+  readonly certificates: WorkerCertificates;
+  /** That of the configuration in use. */
+  sidecar(): RuntimeConfig["sidecar"];
+  makePorts(pipeline: Pipeline): ClientSocketPorts;
+  /** Of a gate of their own, so that clients cannot keep operators out. */
+  makeInternalPorts(pipeline: Pipeline, listener: ClientListener): ClientSocketPorts;
+}
+
+/**
+ * Those of the sidecar, of `internal_api.listen`, and of the UNIX socket of operators. They are there even if no configuration has such
+ * listeners, and are then unused.
+ */
+export class PrivateListeners {
+  private readonly ports: PrivateListenerPorts;
+  private readonly ingress: ClientSocketPorts;
+  private readonly egress: ClientSocketPorts;
+  private readonly internal: ClientSocketPorts;
+  private readonly operators: ClientSocketPorts;
+
+  constructor(ports: PrivateListenerPorts, { sidecar, internalPipeline }: WorkerRuntime) {
+    this.ports = ports;
+    this.ingress = ports.makePorts(sidecar?.ingress ?? IDLE_PIPELINE);
+    this.egress = ports.makePorts(sidecar?.egress ?? IDLE_PIPELINE);
+    this.internal = ports.makeInternalPorts(internalPipeline, new ClientListener("internal"));
+    this.operators = ports.makeInternalPorts(internalPipeline, new ClientListener("internal-socket", true, true));
+  }
+
+  /** Begins to listen. @throws when the address cannot be had */
+  open(kind: Exclude<ListenerPlace["kind"], "server" | "stream">, where: ListenAt): Listener {
+    const { connections, certificates, sidecar } = this.ports;
+    switch (kind) {
+      case "internal-socket":
+        return listenPlain(this.operators, connections, where);
+      case "internal":
+        return listenPlain(this.internal, connections, where);
+      case "sidecar-egress":
+        return listenPlain(this.egress, connections, where, () => sidecar().transparent);
+      case "sidecar-ingress":
+        return hasCertificate(sidecar())
+          ? listenTls(this.ingress, connections, certificates.mtls, where)
+          : listenPlain(this.ingress, connections, where);
+    }
+  }
+
+  /** New connections take a configuration; those to listeners that it no longer asks for go on as they were. */
+  commit({ settings, sidecar, internalPipeline }: WorkerRuntime): void {
+    for (const one of [this.internal, this.operators]) one.reconfigure(unproxied(settings), internalPipeline);
+    if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
+    if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
+  }
+
+  drain(): void {
+    for (const one of [this.ingress, this.egress, this.internal, this.operators]) one.draining = true;
+  }
+}
+
+/** No load balancer is in front of a sidecar, or of the endpoints of the gateway itself. */
+export function unproxied(settings: ConnectionSettings): ConnectionSettings {
+  return { ...settings, proxies: null };
 }

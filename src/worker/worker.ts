@@ -4,9 +4,8 @@ import { faultRow } from "../core/fault-rows.ts";
 import { type Takers, type TakersOf, takeMessage } from "../core/message-takers.ts";
 import { SharedClock } from "../core/shared-clock.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
-import { ClientSocketPorts, ConnectionSet, ConnectionSets, type ConnectionSettings } from "../edge/client-socket.ts";
-import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
-import { listenTls } from "../edge/tls-listener.ts";
+import { ClientSocketPorts, ConnectionSet, ConnectionSets } from "../edge/client-socket.ts";
+import type { ListenAt, Listener } from "../edge/listener.ts";
 import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { ChallengeReader } from "../features/acme/challenge-table.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
@@ -20,7 +19,6 @@ import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { bodyLimitsOf, dependsOnDisk } from "../features/ingest/body-limits.ts";
-import { hasCertificate } from "../features/sidecar/settings.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
@@ -37,8 +35,8 @@ import { WorkerCounters } from "../memory/counter-table.ts";
 import { Heartbeat } from "../memory/heartbeat.ts";
 import { IncidentWriter } from "../memory/incident-ring.ts";
 import { SpanWriter } from "../memory/span-ring.ts";
-import { ClientListener, NO_LISTENER } from "../message/client-listener.ts";
-import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
+import { type ClientListener, NO_LISTENER } from "../message/client-listener.ts";
+import type { Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { pressurePorts } from "../routes/pressure-ports.ts";
@@ -66,7 +64,13 @@ import { WorkerCache } from "./worker-cache.ts";
 import { WorkerCertificates } from "./worker-certificates.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
 import { makeBans, WorkerGates } from "./worker-gates.ts";
-import { type PreparedPlaces, PublicListeners, WorkerListeners } from "./worker-listeners.ts";
+import {
+  type PreparedPlaces,
+  PrivateListeners,
+  PublicListeners,
+  unproxied,
+  WorkerListeners,
+} from "./worker-listeners.ts";
 import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
 
@@ -95,6 +99,7 @@ interface Prepared {
 /** One data worker: client connections in, upstream connections out, nothing shared but the buffers. */
 export class Worker {
   private readonly post: (message: FromWorker) => void;
+  private readonly onException = (error: unknown): void => this.post({ kind: "exception", message: stackOf(error) });
   private readonly services: WorkerServices;
   private readonly counters: WorkerCounters;
   private readonly log: LogBatch;
@@ -106,13 +111,7 @@ export class Worker {
   private readonly otherConnections: ConnectionSet = new ConnectionSet();
   private readonly connections: ConnectionSets = new ConnectionSets(this.otherConnections);
   private readonly edge: ClientSocketPorts;
-  /** What the listeners of a sidecar share; they are there even if there is no sidecar, and are then unused. */
-  private readonly ingress: ClientSocketPorts;
-  private readonly egress: ClientSocketPorts;
-  /** For the listener of `internal_api.listen`, likewise. */
-  private readonly internalEdge: ClientSocketPorts;
-  /** For the UNIX socket of `internal_api.socket`. */
-  private readonly operatorsEdge: ClientSocketPorts;
+  private readonly privateListeners: PrivateListeners;
   /** The control thread's descriptors of UNIX sockets. */
   private unixSockets: readonly ListeningSocket[];
   /** The packet itself is not kept. */
@@ -167,7 +166,7 @@ export class Worker {
     [this.start, this.unixSockets] = [{ ...others, unixSockets }, unixSockets];
     this.post = post;
     this.services = new WorkerServices(
-      (error) => post({ kind: "exception", message: stackOf(error) }),
+      this.onException,
       (upstream, reason, detail, requestId) => this.reports.onUpstreamFailed(upstream, reason, detail, requestId),
       (upstream, what) => this.reports.onLeniency(upstream, what),
       (upstream, requestId, script, text) => this.reports.onScriptErrors(upstream, requestId, script, text),
@@ -212,9 +211,7 @@ export class Worker {
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
     this.edge = this.makeEdge(this.runtime.pipeline);
-    const { ingress = IDLE_PIPELINE, egress = IDLE_PIPELINE } = this.runtime.sidecar ?? {};
-    [this.ingress, this.egress] = [this.makeEdge(ingress), this.makeEdge(egress)];
-    [this.internalEdge, this.operatorsEdge] = this.makeInternal();
+    this.privateListeners = this.makePrivateListeners();
     this.publicListeners = this.makePublicListeners(config);
     this.quic = this.makeQuic();
     this.takers = { ...this.list.takers, ...this.ownTakers() };
@@ -348,7 +345,7 @@ export class Worker {
         onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
         onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
       },
-      onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
+      onException: this.onException,
     });
   }
 
@@ -407,18 +404,14 @@ export class Worker {
     this.list.share(message);
     const old = this.runtime;
     this.runtime = runtime;
-    const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
+    const { config, settings, pipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
     if (!this.edge.draining) this.publicListeners.commit(runtime);
     this.useStreams(runtime.streams);
-    for (const one of [this.internalEdge, this.operatorsEdge]) one.reconfigure(unproxied(settings), internalPipeline);
-    // Connections to listeners that a configuration no longer asks for go on as they were.
-    if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
-    if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
+    this.privateListeners.commit(runtime);
     // The control thread has seen that the ports are free.
-    const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
-    if (!this.edge.draining) this.openUdp(config).catch(onException);
-    if (!this.edge.draining && this.start.index === 0) this.quic.use(config, true).catch(onException);
+    if (!this.edge.draining) this.openUdp(config).catch(this.onException);
+    if (!this.edge.draining && this.start.index === 0) this.quic.use(config, true).catch(this.onException);
     this.limitUnsent(config);
     this.limitBodies(config);
     this.services.inTurn(() => this.list.use(config));
@@ -443,8 +436,7 @@ export class Worker {
     if (this.udp === null) {
       const { UdpListeners } = require("./streams.ts") as typeof import("./streams.ts");
       const { turn, wheel, names } = this.services;
-      const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
-      this.udp = new UdpListeners({ turn, wheel, names, onException }, () => this.streams);
+      this.udp = new UdpListeners({ turn, wheel, names, onException: this.onException }, () => this.streams);
     }
     this.listeners.opening = "udp";
     await this.udp.use(addresses);
@@ -478,16 +470,8 @@ export class Worker {
         const name = place.name as StreamListener;
         return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
       }
-      case "internal-socket":
-        return listenPlain(this.operatorsEdge, connections, where);
-      case "internal":
-        return listenPlain(this.internalEdge, connections, where);
-      case "sidecar-egress":
-        return listenPlain(this.egress, connections, where, () => this.runtime.config.sidecar.transparent);
-      case "sidecar-ingress":
-        return hasCertificate(this.runtime.config.sidecar)
-          ? listenTls(this.ingress, connections, this.certificates.mtls, where)
-          : listenPlain(this.ingress, connections, where);
+      default:
+        return this.privateListeners.open(place.kind, where);
     }
   }
 
@@ -512,9 +496,9 @@ export class Worker {
   private drain(hasSuccessor: boolean): void {
     // A worker that was starting when the signal came is told twice, and closes its listeners once.
     if (this.edge.draining) return;
-    const others = [this.edge, this.ingress, this.egress, this.internalEdge, this.operatorsEdge];
-    for (const context of others) context.draining = true;
+    this.edge.draining = true;
     this.publicListeners.drain();
+    this.privateListeners.drain();
     this.listeners.stop();
     this.services.inTurn(() => this.udp?.close());
     this.services.inTurn(() => this.list.stop(hasSuccessor));
@@ -623,11 +607,17 @@ export class Worker {
     });
   }
 
-  /** For `internal_api.listen`, and for the UNIX socket of operators. */
-  private makeInternal(): [ClientSocketPorts, ClientSocketPorts] {
-    const { internalPipeline } = this.runtime;
-    const make = (listener: ClientListener) => this.makeEdge(internalPipeline, listener, this.gates.internal);
-    return [make(new ClientListener("internal")), make(new ClientListener("internal-socket", true, true))];
+  private makePrivateListeners(): PrivateListeners {
+    return new PrivateListeners(
+      {
+        connections: this.otherConnections,
+        certificates: this.certificates,
+        sidecar: () => this.runtime.config.sidecar,
+        makePorts: (pipeline) => this.makeEdge(pipeline),
+        makeInternalPorts: (pipeline, listener) => this.makeEdge(pipeline, listener, this.gates.internal),
+      },
+      this.runtime,
+    );
   }
 
   private makeEdge(
@@ -667,15 +657,10 @@ export class Worker {
           this.refusals.framing(fault, address);
           if (this.seenReports.isOn) this.observer.refused(address, faultRow(fault).label, null);
         },
-        onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
+        onException: this.onException,
       },
     });
   }
-}
-
-/** No load balancer is in front of a sidecar. */
-function unproxied(settings: ConnectionSettings): ConnectionSettings {
-  return { ...settings, proxies: null };
 }
 
 /** Counters of key exchanges by their groups. */
