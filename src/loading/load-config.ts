@@ -41,6 +41,7 @@ import { noteGuests } from "./guest-routes.ts";
 import { type JoinedRoutes, joinedRoutes, type RoutePart, type ShadowedRoute } from "./joined-routes.ts";
 import { checkClientAuth, checkListeners, checkShortForm, checkStreamListeners } from "./listener-check.ts";
 import { noteUnknownMaps } from "./map-placeholders.ts";
+import { type ReadingGround, RenewedReading } from "./renewed-reading.ts";
 import { type RouteFile, type RouteFolder, routeFolder } from "./route-folder.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import { asItIs, type SourceListener, withSourceListeners } from "./source-listeners.ts";
@@ -136,6 +137,10 @@ export type ConfigResult =
  * both files at once, in reading order. Paths inside a file count from that file's folder. docs/configuration.md#files
  */
 export function loadConfig(request: ConfigRequest): ConfigResult {
+  return renewedResult(request) ?? wholeResult(request);
+}
+
+function wholeResult(request: ConfigRequest): ConfigResult {
   const { config: configFile, routes: routesFile } = request.given ?? foundFiles(request);
   const texts: FileTexts = new Map();
   const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, texts);
@@ -175,7 +180,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const faults = notedIn(logs, "faults", request.maxFaults);
   const warnings = notedIn(logs, "warnings");
   if (faults.length > 0) return { ok: false, faults, warnings };
-  return {
+  const result: GoodResult = {
     ok: true,
     config: deepFreeze(whole),
     sources: {
@@ -190,6 +195,49 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     tests,
     beside: { left: [...closed, ...away, ...left], shadowed: joined.shadowed, ...placesOf(folder) },
   };
+  noteReading(request, result, main, { beside, joined, shares: { parts: shared, maps } });
+  return result;
+}
+
+/** Remembers a reading that the next one can continue: files of a folder may have changed by then. */
+function noteReading(
+  request: ConfigRequest,
+  result: GoodResult,
+  main: Sections,
+  { beside, joined, shares }: { beside: readonly BesideRoutes[]; joined: JoinedRoutes; shares: ListShares },
+): void {
+  const { memory, isPartial } = request;
+  if (memory === undefined || isPartial !== true || main.providers.directory.path !== "") return;
+  const reading = new RenewedReading({
+    ...{ ground: groundOf(request), config: result.config, beside, joined },
+    read: (file, text) => partOf(file, text, main, request, shares),
+    judge: (known, some) => request.judge?.({ ...known, routes: some.routes }, notesOf(some)),
+  });
+  lastReadings.set(memory, { reading, result });
+}
+
+/** The result of the last reading with the lists that have changed since; null if all is to be read. */
+function renewedResult(request: ConfigRequest): ConfigResult | null {
+  const { memory, isPartial, routeFiles = [] } = request;
+  if (memory !== undefined && isPartial !== true) lastReadings.delete(memory);
+  const last = memory === undefined ? undefined : lastReadings.get(memory);
+  if (last === undefined) return null;
+  const note = (path: string, text: string, part: RoutePart): void => memory!.note(path, text, "", part);
+  const config = last.reading.next(groundOf(request), routeFiles, note);
+  if (config === null) lastReadings.delete(memory!);
+  return config === null ? null : { ...last.result, config };
+}
+
+type GoodResult = Extract<ConfigResult, { readonly ok: true }>;
+
+/** The last reading of all lists for a gateway, if the next one can continue it. */
+const lastReadings: WeakMap<RouteMemory, { readonly reading: RenewedReading; readonly result: GoodResult }> =
+  new WeakMap();
+
+function groundOf({ given, listeners = [] }: ConfigRequest): ReadingGround {
+  const files = given === undefined ? [] : [given.config, given.routes];
+  const texts = files.map((file) => (file === null ? null : `${file.path}\n${readConfigText(file)}`));
+  return { texts, listeners };
 }
 
 function placesOf({ folders, stamp }: RouteFolder): Pick<BesideFiles, "folders" | "stamp"> {
@@ -268,7 +316,7 @@ function streamsIn(parts: readonly RoutePart[]): readonly StreamConfig[] {
 }
 
 /** Takes a note about a route to the list that has it. */
-function notesOf({ places }: JoinedRoutes): RouteNotes {
+function notesOf({ places }: Pick<JoinedRoutes, "places">): RouteNotes {
   const pathOf = (route: number, key: string): KeyPath => [...places[route]!.part.base, places[route]!.index, key];
   return {
     fault: (route, key, message) => places[route]!.part.log.fault(pathOf(route, key), message),
@@ -550,8 +598,8 @@ function noteUnserved(
   log: FaultLog,
 ): void {
   // A sidecar and a transcoder have their routes in config.yaml.
-  const { directory, docker, consul, nomad, etcd } = main.providers;
-  const hasLive = [docker, consul, nomad, etcd].some((source) => source !== null);
+  const { directory, docker, consul, nomad, etcd, kubernetes } = main.providers;
+  const hasLive = kubernetes.enabled || [docker, consul, nomad, etcd].some((source) => source !== null);
   const hasLists = hasRoutesFile || directory.path !== "" || hasLive;
   if (configFile !== null && !hasLists && !main.sidecar.enabled && !main.transcoder.enabled) {
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");

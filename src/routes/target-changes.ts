@@ -5,11 +5,15 @@ import type { RuntimeConfig } from "./runtime-config.ts";
 import type { StreamConfig } from "./streams/stream-config.ts";
 import type { UpstreamRouteConfig } from "./upstream/upstream-config.ts";
 
-/** What of a route or a stream can change while the rest of the configuration serves on: its targets, and how they are tried, which handlers alone read. */
-type LiveKeys = Pick<UpstreamRouteConfig, "targets" | "retryAttempts" | "timeouts">;
+/**
+ * What of a route or a stream can change while the rest of the configuration serves on: its targets, how they are tried, and the fields that it sets,
+ * which handlers alone read. Streams have no fields.
+ */
+type LiveKeys = TargetKeys & Partial<Pick<UpstreamRouteConfig, "headers">>;
+type TargetKeys = Pick<UpstreamRouteConfig, "targets" | "retryAttempts" | "timeouts">;
 
 /** Keys that may differ: the live ones, and the place in a file, which moves if a list above it gets longer. */
-const LIVE_KEYS: ReadonlySet<string> = new Set(["targets", "retryAttempts", "timeouts"] satisfies (keyof LiveKeys)[]);
+const LIVE_KEYS: ReadonlySet<string> = new Set<keyof LiveKeys>(["targets", "retryAttempts", "timeouts", "headers"]);
 const UNSERVED_KEYS: ReadonlySet<string> = new Set(["position"]);
 
 /** New targets of a route or a stream. @typeParam Keys the live keys of both */
@@ -22,7 +26,7 @@ interface ChangedTargets<Keys = LiveKeys> {
 /** A configuration that differs from the one in use in targets alone. docs/providers.md#changes-of-targets */
 export interface TargetChanges {
   readonly routes: readonly ChangedTargets[];
-  readonly streams: readonly ChangedTargets<Pick<StreamConfig, keyof LiveKeys>>[];
+  readonly streams: readonly ChangedTargets<Pick<StreamConfig, keyof TargetKeys>>[];
 }
 
 /**
@@ -42,17 +46,18 @@ function changesIn<Owner extends RouteConfig | StreamConfig>(
   before: readonly Owner[],
   after: readonly Owner[],
   isLive: (before: Owner, after: Owner) => boolean,
-): { readonly index: number; readonly keys: LiveKeys & Pick<StreamConfig, keyof LiveKeys> }[] | null {
-  const changes = [];
+): { readonly index: number; readonly keys: LiveKeys & Pick<StreamConfig, keyof TargetKeys> }[] | null {
+  const changes: ReturnType<typeof changesIn> = [];
   for (const [index, one] of after.entries()) {
     const known = before[index]!;
     if (one === known) continue;
     const keys = changedKeys(known, one);
     if (keys.some((key) => !LIVE_KEYS.has(key) && !UNSERVED_KEYS.has(key))) return null;
     if (!keys.some((key) => LIVE_KEYS.has(key))) continue;
-    if (!keys.includes("targets") || !isLive(known, one)) return null;
-    const { targets, retryAttempts, timeouts } = one as Owner & UpstreamRouteConfig;
-    changes.push({ index, keys: { targets, retryAttempts, timeouts } });
+    if (!keys.some((key) => key === "targets" || key === "headers") || !isLive(known, one)) return null;
+    const { targets, retryAttempts, timeouts, headers } = one as Owner & UpstreamRouteConfig;
+    const ofTargets = { targets, retryAttempts, timeouts };
+    changes.push({ index, keys: headers === undefined ? ofTargets : { ...ofTargets, headers } });
   }
   return changes;
 }
@@ -61,7 +66,14 @@ function changesIn<Owner extends RouteConfig | StreamConfig>(
 function isLiveRoute(before: RouteConfig, after: RouteConfig): boolean {
   if (!hasTargets(before) || !hasTargets(after)) return false;
   const shapes = [before, after].map((route) => routeTypeOf(route).shape(route));
-  return Bun.deepEquals(shapes[0], shapes[1]) && Bun.deepEquals(targetGate(before), targetGate(after));
+  if (!Bun.deepEquals(shapes[0], shapes[1]) || !Bun.deepEquals(targetGate(before), targetGate(after))) return false;
+  return isSame(before.headers, after.headers) || (isPlainlyEdited(before) && isPlainlyEdited(after));
+}
+
+/** Whether handlers alone read the fields that a route edits: phases read those with values of the request, and the cache goes by the fields of requests. */
+function isPlainlyEdited({ headers, cache }: RouteConfig): boolean {
+  const edits = [headers.request, headers.response].flatMap(({ set, add }) => [...set, ...add]);
+  return !cache.enabled && edits.every(({ value }) => !/[{}]/.test(value));
 }
 
 /** Names of the keys in which two objects differ. */
@@ -84,7 +96,7 @@ function isSame(one: unknown, other: unknown): boolean {
 /** A configuration with other targets. */
 export function withTargets<Owner extends RouteConfig | StreamConfig>(
   owner: Owner,
-  { keys }: ChangedTargets<Partial<LiveKeys> | Partial<Pick<StreamConfig, keyof LiveKeys>>>,
+  { keys }: ChangedTargets<Partial<LiveKeys> | Partial<Pick<StreamConfig, keyof TargetKeys>>>,
 ): Owner {
   return { ...owner, ...keys };
 }

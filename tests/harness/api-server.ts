@@ -42,7 +42,11 @@ export class ApiServer {
   /** What the next requests for a plural get in place of a response. */
   readonly refusals: { readonly plural: string; readonly status: number; readonly wait?: number }[] = [];
 
-  constructor(port = 0) {
+  private readonly page: number;
+
+  /** @param page so many objects each page of a list has, whatever is asked for */
+  constructor(port = 0, page = 2) {
+    this.page = page;
     this.server = this.listen(port);
     this.port = this.server.port!;
   }
@@ -171,12 +175,12 @@ export class ApiServer {
   private list(plural: string, url: URL): Response {
     this.lists.set(plural, (this.lists.get(plural) ?? 0) + 1);
     const all = [...(this.objects.get(plural)?.values() ?? [])];
-    // Pages of two, whatever is asked for.
     const from = Number(url.searchParams.get("continue") ?? "0");
-    const next = from + 2 < all.length ? String(from + 2) : "";
+    const end = from + this.page;
+    const next = end < all.length ? String(end) : "";
     return Response.json({
       metadata: { resourceVersion: `${this.version}`, ...(next === "" ? {} : { continue: next }) },
-      items: all.slice(from, from + 2).map(({ kind: _, apiVersion: __, ...one }) => one),
+      items: all.slice(from, end).map(({ kind: _, apiVersion: __, ...one }) => one),
     });
   }
 

@@ -1,5 +1,5 @@
 import { shaped } from "./object-shape.ts";
-import { type KubeObject, type ObjectRef, refOf } from "./objects.ts";
+import { type KubeObject, type ObjectChange, type ObjectRef, refOf } from "./objects.ts";
 
 /** An object that is not as the definition of its kind says: it counts as if it were not there. */
 interface UnreadableObject {
@@ -26,11 +26,39 @@ export class ObjectStore {
   private readonly slices: Map<string, Map<string, KubeObject>> = new Map();
   private readonly stamps: Map<string, number> = new Map();
   private readonly listeners: Set<(kind: string) => void> = new Set();
+  /** By kind and name, those that have changed since `takeChanges`, as they were then. */
+  private readonly pending: Map<string, Omit<ObjectChange, "after">> = new Map();
+  /** Who is told of each object that is asked for by its name; null for none. */
+  private asked: Set<string> | null = null;
   /** Counts changes. */
   version = 0;
 
   get<T extends KubeObject = KubeObject>(kind: string, namespace: string, name: string): T | null {
-    return (this.kinds.get(kind)?.byName.get(keyOf(namespace, name)) as T | undefined) ?? null;
+    const key = keyOf(namespace, name);
+    this.asked?.add(`${kind} ${key}`);
+    return (this.kinds.get(kind)?.byName.get(key) as T | undefined) ?? null;
+  }
+
+  /** @returns the result of a function, and kind and name of each object that it has asked for by its name */
+  noting<T>(make: () => T): [T, ReadonlySet<string>] {
+    const { asked: before } = this;
+    const asked = new Set<string>();
+    this.asked = asked;
+    try {
+      return [make(), asked];
+    } finally {
+      this.asked = before;
+    }
+  }
+
+  /** The objects that have changed since the last call, each once. */
+  takeChanges(): readonly ObjectChange[] {
+    const changes = [...this.pending.values()].map((one) => {
+      const after = this.kinds.get(one.kind)?.byName.get(keyOf(one.namespace, one.name)) ?? null;
+      return { ...one, after };
+    });
+    this.pending.clear();
+    return changes;
   }
 
   /** All objects of a kind, the oldest first, then by name: the order in which one wins over another. */
@@ -78,10 +106,12 @@ export class ObjectStore {
     if (typeof made === "string") {
       this.remove(kind, metadata.namespace ?? "", metadata.name);
       this.unreadable.set(`${kind} ${key}`, { object: refOf(object), place: made });
+      this.note(refOf(object), known ?? null, true);
       this.changed(kind);
       return;
     }
-    this.unreadable.delete(`${kind} ${key}`);
+    const wasOdd = this.unreadable.delete(`${kind} ${key}`);
+    this.note(refOf(object), known ?? null, wasOdd);
     this.kindOf(kind).byName.set(key, made);
     this.index(kind, key, known ?? null, made);
     this.changed(kind);
@@ -91,6 +121,7 @@ export class ObjectStore {
     const key = keyOf(namespace, name);
     const wasOdd = this.unreadable.delete(`${kind} ${key}`);
     const known = this.kinds.get(kind)?.byName.get(key);
+    if (known !== undefined || wasOdd) this.note({ kind, namespace, name }, known ?? null, wasOdd);
     if (known !== undefined) {
       this.kinds.get(kind)!.byName.delete(key);
       this.index(kind, key, known, null);
@@ -137,6 +168,13 @@ export class ObjectStore {
     const isThere = this.slices.has(service) || this.kinds.get("Service")?.byName.has(service) === true;
     if (isThere) this.stamps.set(service, this.version + 1);
     else this.stamps.delete(service);
+  }
+
+  private note(object: ObjectRef, before: KubeObject | null, isUnreadable: boolean): void {
+    const key = `${object.kind} ${keyOf(object.namespace, object.name)}`;
+    const known = this.pending.get(key);
+    const isOdd = isUnreadable || known?.isUnreadable === true;
+    this.pending.set(key, { ...object, before: known === undefined ? before : known.before, isUnreadable: isOdd });
   }
 
   private changed(kind: string): void {

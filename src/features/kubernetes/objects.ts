@@ -133,6 +133,28 @@ export interface Translation {
   readonly listeners: readonly ListenerInput[];
   readonly statuses: readonly StatusPatch[];
   readonly events: readonly ObjectEvent[];
+  /**
+   * Takes changes of objects up that this translation has not asked for by name, at the cost of the changes. Null if all objects are to be
+   * translated again.
+   */
+  readonly renewed?: (changes: readonly ObjectChange[]) => RenewedRoutes | null;
+}
+
+/** The parts of a translation that are others after some changes; everything else is as before. */
+export interface RenewedRoutes {
+  /** New routes of objects, by the ones before. */
+  readonly groups: ReadonlyMap<ObjectRoutes, ObjectRoutes>;
+  readonly statuses: readonly StatusPatch[];
+}
+
+/** An object that is another one than it was. */
+export interface ObjectChange extends ObjectRef {
+  /** Null if it was not there. */
+  readonly before: KubeObject | null;
+  /** Null if it is gone. */
+  readonly after: KubeObject | null;
+  /** Whether it could not be read, before or now. */
+  readonly isUnreadable: boolean;
 }
 
 export const NO_TRANSLATION: Translation = { routes: [], listeners: [], statuses: [], events: [] };
@@ -168,4 +190,9 @@ export function nameOf({ metadata: { namespace = "", name } }: Pick<KubeObject, 
 /** The same as a reference. */
 export function refOf({ kind, metadata: { namespace = "", name } }: Pick<KubeObject, "kind" | "metadata">): ObjectRef {
   return { kind, namespace, name };
+}
+
+/** The text of a reference, by which maps know an object. */
+export function refKey({ kind, namespace, name }: ObjectRef): string {
+  return `${kind} ${namespace}/${name}`;
 }

@@ -16,6 +16,14 @@ test.each([
   ["a weight", shop(`${ONE}, ${TWO}`), shop(`${ONE}, {url: "http://127.0.0.1:2", weight: 7}`), 1],
   ["retries with them", shop(ONE), shop(`${ONE}, ${TWO}`, ", retries: {attempts: 3}"), 1],
   ["retries alone", shop(ONE), shop(ONE, ", retries: {attempts: 3}"), null],
+  ["fields", shop(ONE), shop(ONE, ', headers: {response: {set: {X-A: "1"}}}'), 1],
+  ["fields with values of requests", shop(ONE), shop(ONE, ', headers: {response: {set: {X-A: "{host}"}}}'), null],
+  [
+    "fields of requests that a cache goes by",
+    shop(ONE, ", cache: {enabled: true}"),
+    shop(ONE, ", cache: {enabled: true}, headers: {request: {set: {X-A: b}}}"),
+    null,
+  ],
   ["a key of phases", shop(ONE), shop(TWO, ", host: a.test"), null],
   ["a route more", shop(ONE), `${shop(ONE)}- {type: respond, path: /x, body: x}\n`, null],
   [

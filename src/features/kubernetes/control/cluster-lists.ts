@@ -7,6 +7,11 @@ import type { SourceListener } from "../../../loading/source-listeners.ts";
 export class ClusterLists implements SourceLists {
   files: readonly RouteFile[] = [];
   listeners: readonly SourceListener[] = [];
+  /** Finds the objects that edge does not serve: there may be thousands of statuses, and few ask. */
+  findUnserved: () => readonly UnservedObject[] = () => [];
+
   /** Objects that edge does not serve. */
-  unserved: readonly UnservedObject[] = [];
+  get unserved(): readonly UnservedObject[] {
+    return this.findUnserved();
+  }
 }

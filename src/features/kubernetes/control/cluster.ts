@@ -3,11 +3,13 @@ import { formatFault } from "../../../config/config-fault.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { plainLine } from "../../../core/printable.ts";
+import type { UnservedObject } from "../../../core/unserved-object.ts";
 import type { BesideFiles } from "../../../loading/load-config.ts";
 import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { KUBERNETES_EVENTS } from "../events.ts";
 import { ObjectStore } from "../object-store.ts";
+import type { ObjectChange, ObjectEvent, StatusPatch } from "../objects.ts";
 import type { KubernetesConfig } from "../settings.ts";
 import { apiAccess } from "./api-access.ts";
 import { ApiClient } from "./api-client.ts";
@@ -34,9 +36,9 @@ export interface KubernetesPorts {
   readonly event: EventWriter<typeof KUBERNETES_EVENTS>;
 }
 
-/** Milliseconds of quiet before edge takes changes up, and the longest wait for quiet. */
-const QUIET_MS = 25;
-const LONGEST_MS = 250;
+/** Milliseconds in which changes gather before edge takes them up, at least and at most. */
+const QUIET_MS = 10;
+const LONGEST_MS = 1000;
 /** After so long edge serves without the kinds that have not come yet. */
 const PATIENCE_MS = 20_000;
 const RETRY_MS = 15_000;
@@ -53,13 +55,24 @@ export class Cluster {
   private election: LeaseElection | null = null;
   private quiet: Timer | null = null;
   private retry: Timer | null = null;
-  private firstChangeMs = 0;
+  /** How long the last turn took, and until when. */
+  private tookMs = 0;
+  private tookUntilMs = 0;
   private isBusy = false;
   private isAsked = false;
   private isStopped = false;
   private readonly startedMs: number = performance.now();
   /** The lists now, and the listeners as text. */
   private served: { readonly listeners: string; readonly files: readonly RouteFile[] } | null = null;
+  /** The last result that serves; null if all objects are to be translated. */
+  private result: ClusterResult | null = null;
+  /** By object, the statuses as they are wanted. */
+  private statuses: Map<string, StatusPatch> = new Map();
+  /** Those of them that name faults of routes. */
+  private faulted: ReadonlyMap<string, StatusPatch> = NO_STATUSES;
+  private events: readonly ObjectEvent[] = [];
+  /** Null until it is asked for. */
+  private unserved: readonly UnservedObject[] | null = null;
   /** Addresses of the gateway's own, and those of the cluster's streams. */
   private own: readonly OwnPlace[] = [];
   private streams: ReadonlySet<string> = new Set();
@@ -87,22 +100,24 @@ export class Cluster {
   /** Takes the addresses that the configuration opens by itself: nothing of the cluster gets one of them. */
   noteOwn(config: RuntimeConfig): void {
     const own = ownPlaces(config, this.streams);
-    const isOther = JSON.stringify(own) !== JSON.stringify(this.own);
+    if (JSON.stringify(own) === JSON.stringify(this.own)) return;
     this.own = own;
-    if (isOther) this.changed();
+    this.result = null;
+    this.changed();
   }
 
   async stop(): Promise<void> {
     this.isStopped = true;
     for (const timer of [this.quiet, this.retry]) if (timer !== null) clearTimeout(timer);
     for (const watch of this.watches) watch.stop();
-    this.ports.lists.unserved = [];
+    this.ports.lists.findUnserved = () => [];
     this.writer?.stop();
     this.certificates.remove();
     await this.election?.stop();
   }
 
   private begin(client: ApiClient): void {
+    this.ports.lists.findUnserved = () => this.allUnserved();
     this.store.onChange(() => this.changed());
     const onState = (watch: KindWatch, state: WatchState, reason: string) => this.noted(watch, state, reason);
     const { namespaces } = this.config;
@@ -156,12 +171,11 @@ export class Cluster {
     if (line !== "") this.ports.unavailable(name, line);
   }
 
+  /** Changes gather for a moment, after a long turn for as long as that took: at least half of the time is others'. */
   private changed(): void {
-    if (this.isStopped) return;
-    const now = performance.now();
-    if (this.quiet === null) this.firstChangeMs = now;
-    else clearTimeout(this.quiet);
-    const wait = Math.max(0, Math.min(QUIET_MS, this.firstChangeMs + LONGEST_MS - now));
+    if (this.isStopped || this.quiet !== null) return;
+    const sinceMs = performance.now() - this.tookUntilMs;
+    const wait = Math.max(QUIET_MS, Math.min(LONGEST_MS, this.tookMs) - sinceMs);
     this.quiet = setTimeout(() => {
       this.quiet = null;
       void this.take();
@@ -176,7 +190,10 @@ export class Cluster {
       while (this.isAsked && !this.isStopped) {
         this.isAsked = false;
         if (!this.isComplete()) continue;
+        const beganMs = performance.now();
         await this.serve();
+        this.tookUntilMs = performance.now();
+        this.tookMs = this.tookUntilMs - beganMs;
       }
     } finally {
       this.isBusy = false;
@@ -192,10 +209,13 @@ export class Cluster {
   }
 
   private async serve(): Promise<void> {
-    const result = this.translated();
+    const { own } = this;
+    const changes = this.store.takeChanges();
+    const renewed = this.renewed(changes);
+    const result = renewed?.result ?? this.translated();
+    this.result = null;
     if (result === null) return;
-    const listeners = JSON.stringify(result.listeners);
-    let { statuses } = result;
+    const listeners = renewed === null ? JSON.stringify(result.listeners) : this.served!.listeners;
     if (listeners !== this.served?.listeners || !isSameLists(result.files, this.served.files)) {
       this.ports.lists.files = result.files;
       this.ports.lists.listeners = result.listeners;
@@ -207,19 +227,50 @@ export class Cluster {
           this.changed();
         }, RETRY_MS);
         // Classes are not about what serves.
-        this.writer?.use(
-          statuses.filter(({ object }) => object.kind === "GatewayClass"),
-          [],
-        );
+        const isClass = ({ object }: StatusPatch): boolean => object.kind === "GatewayClass";
+        this.writer?.use(new Map([...result.statuses].filter(([, patch]) => isClass(patch))), []);
         return;
       }
       this.served = { listeners, files: result.files };
       this.streams = result.streams;
-      this.certificates.keepOnly(result.certificates);
+      if (renewed === null) this.certificates.keepOnly(result.certificates);
     }
-    statuses = this.withFaults(result);
-    this.ports.lists.unserved = unservedObjects(statuses, result.events, this.config.controller);
-    this.writer?.use(statuses, result.events);
+    if (own === this.own) this.result = result;
+    this.tell(result, renewed?.statuses ?? null);
+  }
+
+  /** Writes statuses and events. @param changed keys of the statuses that are others; null if all may be */
+  private tell(result: ClusterResult, changed: readonly string[] | null): void {
+    const before = this.faulted;
+    this.faulted = this.faultsOf(result);
+    this.unserved = null;
+    this.events = result.events;
+    if (changed === null) {
+      this.statuses = new Map([...result.statuses, ...this.faulted]);
+      this.writer?.use(this.statuses, result.events);
+      return;
+    }
+    const keys = [...changed, ...before.keys(), ...this.faulted.keys()];
+    for (const key of keys) {
+      const patch = this.faulted.get(key) ?? result.statuses.get(key);
+      if (patch !== undefined) this.statuses.set(key, patch);
+    }
+    this.writer?.renew(keys);
+  }
+
+  /** The result after some changes; null if all objects are to be translated. */
+  private renewed(changes: readonly ObjectChange[]): ReturnType<ClusterResult["renewed"]> {
+    const { result } = this;
+    if (result === null || this.served === null || this.served.files !== result.files) return null;
+    const { service } = this.config;
+    if (changes.some(({ kind, namespace, name }) => kind === "Service" && `${namespace}/${name}` === service))
+      return null;
+    try {
+      return result.renewed(changes);
+    } catch (error) {
+      this.say("objects", messageOf(error));
+      return null;
+    }
   }
 
   /** What becomes of all objects; null if that fails: the last good routes serve. */
@@ -236,13 +287,19 @@ export class Cluster {
   }
 
   /** Objects whose routes the gateway has left out say so in their status. */
-  private withFaults({ statuses, faulted }: ClusterResult): ClusterResult["statuses"] {
+  private faultsOf({ faulted }: ClusterResult): ReadonlyMap<string, StatusPatch> {
     const left = this.ports.beside().left.filter(({ source }) => source === "kubernetes");
-    if (left.length === 0) return statuses;
-    const faults = new Map(left.map(({ name, faults: all }) => [name, all.map(formatFault).join("; ")]));
-    return faulted(faults);
+    if (left.length === 0) return NO_STATUSES;
+    return faulted(new Map(left.map(({ name, faults: all }) => [name, all.map(formatFault).join("; ")])));
+  }
+
+  private allUnserved(): readonly UnservedObject[] {
+    this.unserved ??= unservedObjects(this.statuses.values(), this.events, this.config.controller);
+    return this.unserved;
   }
 }
+
+const NO_STATUSES: ReadonlyMap<string, StatusPatch> = new Map();
 
 /** Whether lists are the same, in the same order. */
 function isSameLists(some: readonly RouteFile[], others: readonly RouteFile[]): boolean {

@@ -41,16 +41,27 @@ export class StatusWriter {
     this.onRefused = onRefused;
   }
 
-  /** Takes the statuses and events from now on. */
-  use(statuses: readonly StatusPatch[], events: readonly ObjectEvent[]): void {
-    this.wanted = new Map(statuses.map((one) => [keyOf(one.object), one]));
+  /** Takes the statuses, by `refKey`, and events from now on. */
+  use(statuses: ReadonlyMap<string, StatusPatch>, events: readonly ObjectEvent[]): void {
+    this.wanted = statuses;
     for (const known of [this.written, this.settled])
       for (const key of known.keys()) if (!this.wanted.has(key)) known.delete(key);
-    for (const [key, patch] of this.wanted) {
-      const known = this.settled.get(key);
-      if (known?.object !== this.objectOf(patch) || known.text !== JSON.stringify(patch.status)) this.due.add(key);
-    }
     this.note(events);
+    this.renew(this.wanted.keys());
+  }
+
+  /** Some of the statuses are others, or their objects. @param keys of the map that `use` was given */
+  renew(keys: Iterable<string>): void {
+    for (const key of keys) {
+      const patch = this.wanted.get(key);
+      const known = this.settled.get(key);
+      if (
+        patch === undefined ||
+        (known?.object === this.objectOf(patch) && known.text === JSON.stringify(patch.status))
+      )
+        continue;
+      this.due.add(key);
+    }
     this.work();
   }
 
@@ -189,10 +200,6 @@ export class StatusWriter {
 /** The name of an event: at most 253 characters, of which each part between dots begins and ends with a letter or digit. */
 function eventName(object: string, digest: string): string {
   return `${object.slice(0, 253 - digest.length - 1).replace(/[.-]{1,253}$/, "")}.${digest}`;
-}
-
-function keyOf({ kind, namespace, name }: ObjectRef): string {
-  return `${kind} ${namespace}/${name}`;
 }
 
 function textOf(status: object, { metadata }: KubeObject): string {

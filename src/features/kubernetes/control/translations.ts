@@ -7,19 +7,23 @@ import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { addressText } from "../../../routes/streams/stream-config.ts";
 import { keptCertificateOf } from "../backends.ts";
 import { isClusterListener } from "../gateway/addresses.ts";
+import { servicesOf } from "../gateway/route-renewal.ts";
 import { translatedGateways } from "../gateway/translation.ts";
 import { translatedIngresses } from "../ingress/ingress-translation.ts";
 import type { ObjectStore } from "../object-store.ts";
-import type {
-  ListenerInput,
-  ObjectCondition,
-  ObjectEvent,
-  ObjectRef,
-  ObjectRoutes,
-  Service,
-  StatusPatch,
-  Translation,
-  TranslationSettings,
+import {
+  type ListenerInput,
+  type ObjectChange,
+  type ObjectCondition,
+  type ObjectEvent,
+  type ObjectRef,
+  type ObjectRoutes,
+  type RenewedRoutes,
+  refKey,
+  type Service,
+  type StatusPatch,
+  type Translation,
+  type TranslationSettings,
 } from "../objects.ts";
 import { PolicyTable } from "../policy/policy-table.ts";
 import type { KubernetesConfig } from "../settings.ts";
@@ -51,14 +55,24 @@ function fileOfGroup(group: ObjectRoutes): RouteFile {
 export interface ClusterResult {
   readonly files: readonly RouteFile[];
   readonly listeners: readonly SourceListener[];
-  readonly statuses: readonly StatusPatch[];
+  /** By `refKey`; `renewed` changes it. */
+  readonly statuses: ReadonlyMap<string, StatusPatch>;
   readonly events: readonly ObjectEvent[];
   /** Files of certificates that are in use. */
   readonly certificates: ReadonlySet<string>;
   /** Addresses of streams. */
   readonly streams: ReadonlySet<string>;
-  /** The statuses where these objects have faults, by the names of their lists. */
-  faulted(faults: ReadonlyMap<string, string>): readonly StatusPatch[];
+  /** The statuses of objects with faults, by `refKey`. @param faults by the names of their lists */
+  faulted(faults: ReadonlyMap<string, string>): ReadonlyMap<string, StatusPatch>;
+  /** The same after changes of objects, at the cost of the changes; null if all objects are to be translated again. */
+  renewed(changes: readonly ObjectChange[]): RenewedResult | null;
+}
+
+/** A result that continues another one. */
+interface RenewedResult {
+  readonly result: ClusterResult;
+  /** Keys of the statuses that are others. */
+  readonly statuses: readonly string[];
 }
 
 /** Translates all objects. */
@@ -73,29 +87,83 @@ export function clusterResult(
     used.add(path);
     return path;
   };
-  const policies = new PolicyTable(store, judgePolicy);
-  const all = TRANSLATIONS.map((translate) => translate(store, { ...settings, fileOf }, policies));
+  const [{ policies, all, listeners }, asked] = store.noting(() => {
+    const table = new PolicyTable(store, judgePolicy);
+    const made = TRANSLATIONS.map((translate) => translate(store, { ...settings, fileOf }, table));
+    const joined = joinedListeners(made.flatMap((one) => one.listeners));
+    return { policies: table, all: made, listeners: joined.map((one) => sourceListener(one, store, fileOf)) };
+  });
   const groups = all.flatMap(({ routes }) => routes);
   // Of routes of one path, the more specific ones come first, whatever object they are in.
   const ordered = groups.toSorted((a, b) => (b.rank ?? 0) - (a.rank ?? 0));
-  const files = ordered.map(fileOfGroup);
-  const listeners = joinedListeners(all.flatMap((one) => one.listeners)).map((one) =>
-    sourceListener(one, store, fileOf),
-  );
-  const statuses = [...all.flatMap((one) => one.statuses), ...policies.statuses(settings.controller)];
+  const patches = [...all.flatMap((one) => one.statuses), ...policies.statuses(settings.controller)];
+  const statuses = new Map(patches.map((patch) => [refKey(patch.object), patch]));
   const owners = new Map(groups.map(({ name, object }) => [name, object]));
-  return {
-    files,
+  const places = new Map(ordered.map((group, i) => [group, i]));
+  const rest = {
     listeners,
     statuses,
     events: [...all.flatMap(({ events }) => events), ...store.allUnreadable().map(unreadableEvent)],
     certificates: used,
     streams: new Set(groups.flatMap(({ streams = [] }) => streams.flatMap(({ listen = [] }) => listen as string[]))),
-    faulted: (faults) => {
-      const byObject = new Map([...faults].flatMap(([name, text]) => refKeyOf(owners.get(name), text)));
-      return statuses.map((patch) => withFault(patch, byObject.get(keyOf(patch.object)) ?? "", settings.controller));
-    },
+    faulted: (faults: ReadonlyMap<string, string>) =>
+      new Map([...faults].flatMap(([name, text]) => faultedStatus(owners.get(name), text, statuses, settings))),
   };
+  const resultOf = (files: readonly RouteFile[]): ClusterResult => ({
+    ...rest,
+    files,
+    renewed: (changes) => {
+      const own = changes.filter(isOwnWord).map(refKey);
+      const told = changes.filter((change) => !isOwnWord(change) && isOther(change, asked));
+      const parts = told.some((change) => change.isUnreadable || isAsked(change, asked))
+        ? null
+        : renewedRoutes(all, told);
+      if (parts === null) return null;
+      const next = parts.groups.size === 0 ? files : [...files];
+      for (const [before, after] of parts.groups) {
+        const place = places.get(before)!;
+        places.delete(before);
+        places.set(after, place);
+        (next as RouteFile[])[place] = fileOfGroup(after);
+      }
+      for (const patch of parts.statuses) statuses.set(refKey(patch.object), patch);
+      return { result: resultOf(next), statuses: [...own, ...parts.statuses.map(({ object }) => refKey(object))] };
+    },
+  });
+  return resultOf(ordered.map(fileOfGroup));
+}
+
+/** Kinds whose statuses translations do not read. */
+const WRITTEN_ONLY: readonly string[] = ["Ingress", "GatewayClass"];
+
+/** Whether nothing but a status has changed that edge writes. */
+function isOwnWord({ kind, before, after, isUnreadable }: ObjectChange): boolean {
+  if (isUnreadable || before === null || after === null || !WRITTEN_ONLY.includes(kind)) return false;
+  const [a, b] = [before, after].map(({ spec, metadata: { labels, annotations, creationTimestamp, generation } }) => [
+    ...[spec, labels, annotations, creationTimestamp, generation],
+  ]);
+  return before.metadata.deletionTimestamp === after.metadata.deletionTimestamp && Bun.deepEquals(a, b);
+}
+
+/** Kinds of objects that are asked for by name alone: one that was not asked for concerns nothing. */
+const BY_NAME: readonly string[] = ["Secret", "ConfigMap", "Namespace"];
+
+function isOther(change: ObjectChange, asked: ReadonlySet<string>): boolean {
+  return change.isUnreadable || !BY_NAME.includes(change.kind) || isAsked(change, asked);
+}
+
+/** Whether a translation has asked for an object by its name, or for the Service whose endpoints it has. */
+function isAsked(change: ObjectChange, asked: ReadonlySet<string>): boolean {
+  const services = servicesOf(change);
+  if (services === null) return BY_NAME.includes(change.kind) && asked.has(refKey(change));
+  return services.some((service) => asked.has(`Service ${service}`));
+}
+
+/** One translation takes all changes up, or all objects are to be translated. */
+function renewedRoutes(all: readonly Translation[], changes: readonly ObjectChange[]): RenewedRoutes | null {
+  if (changes.length === 0) return { groups: new Map(), statuses: [] };
+  const able = all.filter(({ renewed }) => renewed !== undefined);
+  return able.length === 1 ? able[0]!.renewed!(changes) : null;
 }
 
 /** An object of another shape than its kind has counts as none. */
@@ -104,12 +172,15 @@ function unreadableEvent({ object, place }: ReturnType<ObjectStore["allUnreadabl
   return { object, type: "Warning", reason: "Unreadable", message };
 }
 
-function refKeyOf(object: ObjectRef | undefined, text: string): [string, string][] {
-  return object === undefined ? [] : [[keyOf(object), text]];
-}
-
-function keyOf({ kind, namespace, name }: ObjectRef): string {
-  return `${kind} ${namespace}/${name}`;
+function faultedStatus(
+  object: ObjectRef | undefined,
+  text: string,
+  statuses: ReadonlyMap<string, StatusPatch>,
+  { controller }: Pick<TranslationSettings, "controller">,
+): [string, StatusPatch][] {
+  const key = object === undefined ? "" : refKey(object);
+  const patch = statuses.get(key);
+  return patch === undefined ? [] : [[key, withFault(patch, text, controller)]];
 }
 
 function withFault(patch: StatusPatch, text: string, controller: string): StatusPatch {

@@ -7,7 +7,7 @@ const MAX_MESSAGE = 300;
 
 /** What the statuses and events of a cluster say against its objects, each once. */
 export function unservedObjects(
-  statuses: readonly StatusPatch[],
+  statuses: Iterable<StatusPatch>,
   events: readonly ObjectEvent[],
   controller: string,
 ): readonly UnservedObject[] {

@@ -33,6 +33,8 @@ export interface BackendUse {
   readonly port: number;
   readonly gateways: readonly string[];
   readonly stamp: number;
+  /** Whether it can be used, so that policies about its Service count. */
+  isUsable: boolean;
 }
 
 /** Resolves the backends of routes. */
@@ -57,7 +59,8 @@ export class BackendResolver {
   /** @returns with what a function gives, the backends that it has asked for */
   noting<T>(make: () => T): [T, readonly BackendUse[]] {
     this.uses = [];
-    const made = make();
+    // The uses hold all that a backend asks for.
+    const [made] = this.store.noting(make);
     return [made, this.uses];
   }
 
@@ -69,7 +72,8 @@ export class BackendResolver {
   /** Notes backends as used through their Gateways. */
   reuse(uses: readonly BackendUse[]): void {
     if (this.policies.isEmpty) return;
-    for (const { namespace, name, port, gateways } of uses) this.policies.tlsFor(namespace, name, port, gateways);
+    for (const { namespace, name, port, gateways, isUsable } of uses)
+      if (isUsable) this.policies.tlsFor(namespace, name, port, gateways);
   }
 
   resolve(
@@ -81,7 +85,8 @@ export class BackendResolver {
     const namespace = ref.namespace ?? metadata.namespace!;
     const shown = `${namespace}/${ref.name}`;
     const stamp = this.store.stampOf(namespace, ref.name);
-    this.uses.push({ namespace, name: ref.name, port: ref.port ?? 0, gateways, stamp });
+    const use = { namespace, name: ref.name, port: ref.port ?? 0, gateways, stamp, isUsable: false };
+    this.uses.push(use);
     const none = { weight: ref.weight ?? 1, addresses: [], appProtocol: "", tls: null, filters: ref.filters ?? [] };
     if ((ref.group ?? "") !== "" || (ref.kind ?? "Service") !== "Service")
       return { ...none, reason: "InvalidKind", message: `${ref.kind} ${shown} is no Service` };
@@ -96,6 +101,7 @@ export class BackendResolver {
         reason: "BackendNotFound",
         message: FAULTS[found](shown, ref.port ?? 0),
       };
+    use.isUsable = true;
     const tls = this.policies.tlsFor(namespace, ref.name, ref.port ?? 0, gateways);
     return { ...none, ...found, tls, reason: "", message: "" };
   }

@@ -71,6 +71,11 @@ interface KnownRules {
 
 const memory: WeakMap<RouteObject, KnownRules> = new WeakMap();
 
+/** The backends that the routes of an object were made of the last time. */
+export function usesOf(route: RouteObject): readonly BackendUse[] {
+  return memory.get(route)?.uses ?? [];
+}
+
 function madeRules(
   route: RouteObject,
   places: readonly Place[],

@@ -22,6 +22,7 @@ import { SUPPORTED_FEATURES } from "./features.ts";
 import { translatedRules } from "./http-rules.ts";
 import { isSetServed, type JudgedSet, judgedSets, setStatus } from "./listener-sets.ts";
 import { type JudgedListener, judgedListeners, listenerStatus, takesUnverified } from "./listeners.ts";
+import { hasRules, type MadeRoute, RouteRenewal } from "./route-renewal.ts";
 import { condition, type GatewayObject, type RouteObject } from "./shapes.ts";
 import { translatedStreams } from "./stream-rules.ts";
 
@@ -54,18 +55,7 @@ export function translatedGateways(
   const places = gatewayPlaces(all, settings);
   const sets = judgedSets(store, all);
   const isShared = settings.pool.length === 0;
-  const ports = new Set<string>();
-  const earlier: JudgedListener[] = [];
-  const owners = isShared ? routeOwners(store, settings.controller) : new Map<string, KubeObject>();
-  const gateways = all.map((gateway): JudgedGateway => {
-    const place = places.get(gateway)!;
-    const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
-    const { pair, conditions } = backendCertificate(store, gateway, (pem) => settings.fileOf(pem));
-    const around = { bound: place.bound, earlier: isShared ? earlier : [], owners, ports, backendPair: pair };
-    const judged = judgedListeners(store, gateway, own, around, settings);
-    earlier.push(...judged);
-    return { gateway, place, listeners: judged, references: conditions };
-  });
+  const gateways = judgedGateways(store, places, sets, settings);
   const listeners = gateways.flatMap((one) => one.listeners);
   const byGateway = Map.groupBy(listeners, ({ gateway }) => gateway);
   const byName = new Map(gateways.map((one) => [nameOf(one.gateway), one]));
@@ -81,6 +71,13 @@ export function translatedGateways(
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
   const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
   const whole = wholePlaces(translated.groups);
+  const hasPolicies = !edgePolicies.isEmpty || !policies.isEmpty;
+  const renewal = new RouteRenewal(translated.made, hasPolicies, {
+    rules: translated.rules,
+    status: (of, { reason, message }) => routeStatus(of, reason, message, settings.controller),
+    leftStatus: (route) => (classes.length === 0 ? null : leftStatus(route, settings)),
+    claims: ({ groups }) => [...wholePlaces(groups)],
+  });
   return {
     routes: [...translated.groups, ...gateways.flatMap((one) => isolation(one, whole))],
     listeners: merged(gateways.flatMap(listenersOf)),
@@ -88,13 +85,41 @@ export function translatedGateways(
       ...classes.map(classStatus),
       ...gateways.map((one) => gatewayStatus(one, sets)),
       ...sets.map((one) => setStatus(one, listeners, places)),
-      ...translated.faults.map(({ of, reason, message }) => routeStatus(of, reason, message, settings.controller)),
+      ...translated.made.map(({ of, found }) => routeStatus(of, found.reason, found.message, settings.controller)),
       // Without a class of its own, edge knows nothing about parents.
       ...(classes.length === 0 ? [] : left.flatMap((route) => leftStatus(route, settings) ?? [])),
       ...policies.statuses(settings.controller),
     ],
     events: [],
+    // Whether an address or a port is free by now only another translation finds out.
+    ...(gateways.every(isPlaced) ? { renewed: (changes) => renewal.of(changes) } : {}),
   };
+}
+
+/** Judges the listeners of all Gateways, the oldest first. */
+function judgedGateways(
+  store: ObjectStore,
+  places: ReadonlyMap<GatewayObject, GatewayPlace>,
+  sets: readonly JudgedSet[],
+  settings: TranslationSettings,
+): readonly JudgedGateway[] {
+  const isShared = settings.pool.length === 0;
+  const ports = new Set<string>();
+  const earlier: JudgedListener[] = [];
+  const owners = isShared ? routeOwners(store, settings.controller) : new Map<string, KubeObject>();
+  return [...places].map(([gateway, place]): JudgedGateway => {
+    const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
+    const { pair, conditions } = backendCertificate(store, gateway, (pem) => settings.fileOf(pem));
+    const around = { bound: place.bound, earlier: isShared ? earlier : [], owners, ports, backendPair: pair };
+    const judged = judgedListeners(store, gateway, own, around, settings);
+    earlier.push(...judged);
+    return { gateway, place, listeners: judged, references: conditions };
+  });
+}
+
+/** Whether a Gateway has its addresses and ports. */
+function isPlaced({ place, listeners }: JudgedGateway): boolean {
+  return place.unusable === "" && listeners.every(({ accepted }) => accepted.reason !== "PortUnavailable");
 }
 
 /** The routes that have a Gateway of ours, and all that have none. */
@@ -126,21 +151,16 @@ function translatedRoutes(
   places: ReadonlyMap<GatewayObject, GatewayPlace>,
   edgePolicies: PolicyTable,
 ) {
-  const groups: ObjectRoutes[] = [];
-  const faults: { of: AttachedRoute; reason: string; message: string }[] = [];
   const taken = new Set<string>();
   const boundOf = ({ gateway }: JudgedListener) => places.get(gateway)?.bound ?? [];
   const addressesOf = (one: JudgedListener) => boundOf(one).map((address) => at(address, one.shape.port));
   const namesOf = (one: JudgedListener) => boundOf(one).map((address) => nameAt(address, one));
-  for (const one of routes) {
-    const isHttp = one.route.kind === "HTTPRoute" || one.route.kind === "GRPCRoute";
-    const found = isHttp
-      ? translatedRules(one, backends, namesOf, edgePolicies)
-      : translatedStreams(one, backends, addressesOf, namesOf, taken);
-    groups.push(...found.groups);
-    faults.push({ of: one, reason: found.reason, message: found.message });
-  }
-  return { groups, faults };
+  const rules = (one: AttachedRoute) => translatedRules(one, backends, namesOf, edgePolicies);
+  const made = routes.map((of): MadeRoute => {
+    const found = hasRules(of.route) ? rules(of) : translatedStreams(of, backends, addressesOf, namesOf, taken);
+    return { of, found };
+  });
+  return { groups: made.flatMap(({ found }) => found.groups), made, rules };
 }
 
 function at(address: string, port: number): string {

@@ -3,6 +3,7 @@ import type { ApiClient } from "../../../../../src/features/kubernetes/control/a
 import { StatusWriter } from "../../../../../src/features/kubernetes/control/status-writer.ts";
 import { KINDS_BY_NAME } from "../../../../../src/features/kubernetes/control/watched-kinds.ts";
 import { ObjectStore } from "../../../../../src/features/kubernetes/object-store.ts";
+import { refKey } from "../../../../../src/features/kubernetes/objects.ts";
 import { eventually } from "../../../../harness/eventually.ts";
 
 const GATEWAY = "gateway.networking.k8s.io/v1";
@@ -14,6 +15,9 @@ const patch = (i: number, reason: string) => ({
   object: { kind: "HTTPRoute", namespace: "web", name: `r${i}`, apiVersion: GATEWAY },
   status: { parents: [{ parentRef: { name: "gw" }, conditions: [{ type: "Accepted", status: "True", reason }] }] },
 });
+
+const byKey = (patches: readonly ReturnType<typeof patch>[]) =>
+  new Map(patches.map((one) => [refKey(one.object), one]));
 
 /** A writer of so many objects, by an API server that takes statuses as the store does. */
 function writerOf(count: number, respond = () => 200) {
@@ -46,11 +50,11 @@ test("a status is judged once a change, however many wait: the work is in propor
   for (const count of [200, 1600]) {
     const { seen, writer } = writerOf(count);
     const patches = Array.from({ length: count }, (_, i) => patch(i, "Accepted"));
-    writer.use(patches, []);
+    writer.use(byKey(patches), []);
     await eventually(() => expect(seen.written.length).toBe(count));
     // The same ones, once the objects have them, and then one other.
-    writer.use(patches, []);
-    writer.use([patch(0, "Other"), ...patches.slice(1)], []);
+    writer.use(byKey(patches), []);
+    writer.use(byKey([patch(0, "Other"), ...patches.slice(1)]), []);
     await eventually(() => expect(seen.written.length).toBe(count + 1));
     expect(seen.written.at(-1)).toBe("r0");
     asked.push(seen.asked / count);
@@ -71,7 +75,8 @@ test("events have names that an API server takes, however the object is called",
   writer.activate(true);
   const event = { type: "Warning" as const, reason: "Odd", message: "" };
   const objects = ["a", "n".repeat(253), `${"n".repeat(235)}.${"-".repeat(5)}n`];
-  for (const name of objects) writer.use([], [{ ...event, object: { kind: "Ingress", namespace: "web", name } }]);
+  for (const name of objects)
+    writer.use(byKey([]), [{ ...event, object: { kind: "Ingress", namespace: "web", name } }]);
   await eventually(() => expect(names).toHaveLength(objects.length));
   for (const name of names) {
     expect(name).toMatch(/^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/);
@@ -83,9 +88,9 @@ test("events have names that an API server takes, however the object is called",
 test("a refused write is tried again, and a status that has changed meanwhile is the one that counts", async () => {
   const statuses = [409];
   const { seen, writer } = writerOf(1, () => statuses.shift() ?? 200);
-  writer.use([patch(0, "Accepted")], []);
+  writer.use(byKey([patch(0, "Accepted")]), []);
   await eventually(() => expect(statuses).toEqual([]));
-  writer.use([patch(0, "Other")], []);
+  writer.use(byKey([patch(0, "Other")]), []);
   await eventually(() => expect(seen.written).toEqual(["r0"]), 15_000);
   writer.stop();
 }, 20_000);
