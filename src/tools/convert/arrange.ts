@@ -274,14 +274,25 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
     route.hosts.add(one.host);
     routes.set(key, route);
   }
+  const files = new Set(placed.filter(({ rule }) => hasType(rule.keys, "static")).map(cellOf));
   return [...routes.values()]
     .sort((a, b) => a.index - b.index || pathRank(a.path) - pathRank(b.path))
     .flatMap(({ rule, path, hosts, taken }) => {
       if (rule.methods.length > 0 && rule.methods.every((method) => taken.includes(method))) return [];
-      const keys = keysOf(rule, path, hostsOf(hosts), taken);
+      const isBeside = path.kind === "exact" && [...hosts].some((host) => files.has(cellOf({ host, path })));
+      const plain = keysOf(rule, path, hostsOf(hosts), taken);
+      const keys = isBeside ? besideFile(plain, path) : plain;
       const own = { rule, keys };
       return isFileAlone(keys, path) ? [{ rule, keys: belowFile(keys, path) }, own] : [own];
     });
+}
+
+/** Files of one path are a route of a prefix: beside it, a route for the path that other methods have would answer GET with 405. */
+function besideFile(keys: Keys, { value }: PathRule): Keys {
+  const { type, path: _path, methods, ...rest } = keys;
+  const isForOthers = Array.isArray(methods) && !methods.some((one) => takes(["GET"], String(one)));
+  if (!isForOthers || keys.regex !== undefined || hasType(keys, "static")) return keys;
+  return { type, prefix: value, ...rest, methods, regex: `^${escapedRegex(value)}$` };
 }
 
 /** Whether a route for one path would have all files below it as well: it is a folder, as far as its name tells. */
@@ -315,7 +326,7 @@ function takes(methods: readonly string[], one: string): boolean {
   return methods.includes(one) || (one === "HEAD" && methods.includes("GET"));
 }
 
-function cellOf({ host, path }: Placed): string {
+function cellOf({ host, path }: Pick<Placed, "host" | "path">): string {
   return `${host.id} ${keyOf(path)}`;
 }
 

@@ -16,6 +16,8 @@ export interface Modifier {
   readonly spared?: ReadonlySet<Rule>;
   /** Whether it keeps clients out: it then counts for a whole rule where the part that it is for cannot be told from the rest. */
   readonly isRefusal?: boolean;
+  /** Whether it keeps them out before the rule itself does. */
+  readonly isFirst?: boolean;
   apply(rule: Rule): void;
 }
 
@@ -28,7 +30,8 @@ export function applied(rules: readonly Rule[], modifiers: readonly Modifier[]):
     // What refuses all its requests has nothing left to refuse.
     const isClosed = isRefusing(rule.keys);
     const own = modifiers.filter(
-      ({ spared, isRefusal }) => spared?.has(rule) !== true && !(isRefusal === true && isClosed),
+      ({ spared, isRefusal, isFirst }) =>
+        spared?.has(rule) !== true && !(isRefusal === true && isClosed && isFirst !== true),
     );
     const parts = partsOf(rule, own);
     for (const part of parts) {
@@ -83,24 +86,30 @@ export function excepting({ conditions, apply, ...rest }: Modifier): Modifier[] 
 
 /**
  * Refuses what fits one of the conditions, but for what fits one of its `notAny`: `deny if admin !internal`. Where the exceptions are
- * addresses and the status is 403, the routes get `ip_rules`, else a response.
+ * addresses and the status is 403, the routes get `ip_rules`, else a response. A refusal before it stays.
  * @param spared rules that are asked before the refusal
+ * @param isFirst whether it is asked before the response of any rule
  */
 export function refusal(
   statement: Statement,
   conditions: readonly Condition[],
-  { status = 403, spared }: { readonly status?: number; readonly spared?: ReadonlySet<Rule> } = {},
+  {
+    status = 403,
+    spared,
+    isFirst = false,
+  }: { readonly status?: number; readonly spared?: ReadonlySet<Rule>; readonly isFirst?: boolean } = {},
 ): Modifier[] {
   return conditions.flatMap((condition): Modifier[] => {
     // Those of address rules are 403.
     const isByRules = (one: Condition): boolean => status === 403 && isOfAddresses(one);
     const networks = condition.notAny.filter(isByRules).flatMap(({ match }) => match.client_ip as string[]);
     const apply = (rule: Rule): void => {
+      if (!isFirst && isRefusing(rule.keys)) return;
       if (networks.length > 0) allowOnly(rule, networks);
       else responseBy(rule, { type: "respond", status });
     };
     const notAny = condition.notAny.filter((one) => !isByRules(one));
-    const base = { statement, isRefusal: true, ...(spared === undefined ? {} : { spared }) };
+    const base = { statement, isRefusal: true, isFirst, ...(spared === undefined ? {} : { spared }) };
     return excepting({ ...base, conditions: [{ ...condition, notAny }], apply });
   });
 }

@@ -24,21 +24,19 @@ import {
 } from "./caddy-guards.ts";
 import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { MODIFIERS } from "./caddy-modifiers.ts";
+import { inCaddyOrder } from "./caddy-order.ts";
 import { isLostImport } from "./caddy-parser.ts";
+import { beforePathChanges, EARLY, partRule, type Stripped, strippedFrom, withoutPart } from "./caddy-paths.ts";
 import { proxyKeys, takesOff } from "./caddy-proxy.ts";
 import { scriptKeys } from "./caddy-scripts.ts";
 import { caddyTemplate, groups } from "./caddy-values.ts";
 
 /** Where directives count. */
-interface Context {
+interface Context extends Stripped {
   readonly ledger: Ledger;
   readonly matchers: Matchers;
   /** What the blocks around ask of requests. */
   readonly condition: Condition;
-  /** The part of the path that has been removed, or "". */
-  readonly stripped: string;
-  /** Whether that part is there in some requests alone. */
-  readonly isMaybeStripped: boolean;
   /** Fields that have been changed by now. */
   readonly changed: readonly string[];
   /** `root`, with the paths for which it counts. */
@@ -103,21 +101,28 @@ function convertBlock(
   for (const one of statements) if (one.name === "import" && !isLostImport(one)) ledger.carry(one);
   const changes = pathChanges(statements, context);
   const inner = { ...context, ...changes.context };
-  const own = statements.flatMap((one) => modifierOf(one, inner));
+  const early = new Set(isInOrder ? beforePathChanges(statements) : statements.filter(({ name }) => EARLY.has(name)));
+  const around = (one: Statement): Context => (early.has(one) ? context : inner);
+  const own = statements.flatMap((one) => modifierOf(one, around(one)));
   const ordered = isInOrder ? statements.filter((one) => endsRequest(one, context)) : inCaddyOrder(statements, inner);
   const found = ordered.flatMap((one, i) =>
-    terminalOf(one, inner, { siblings: statements, later: ordered.slice(i + 1) }),
+    terminalOf(one, around(one), { siblings: statements, later: ordered.slice(i + 1) }),
   );
   if (!found.some((rule) => isSame(rule, outer.condition))) found.push(rest());
   const rules = withoutExceptions([...changes.closed, ...found], ledger);
-  if (changes.rewrite !== null) for (const rule of rules) rewritten(rule, changes.rewrite, ledger);
+  if (changes.rewrite !== null) for (const rule of rules) rewritten(rule, changes.rewrite, inner);
   const changed = applied(rules, own);
   noteUnused(own, changed, ledger);
   return changed;
 }
 
-function rewritten(rule: Rule, rewrite: Keys, ledger: Ledger): void {
-  if (hasType(rule.keys, "upstream")) rule.keys.rewrite ??= rewrite;
+function rewritten(rule: Rule, rewrite: Keys, { ledger, stripped }: Context): void {
+  if (hasType(rule.keys, "upstream")) {
+    // The new path takes the place of the one of which a part has been removed, but not of a path that an inner block has set.
+    const isOwn = rule.keys.rewrite !== undefined;
+    if (!isOwn || JSON.stringify(rule.keys.rewrite) === JSON.stringify(withoutPart(rule.path, stripped)))
+      rule.keys.rewrite = rewrite;
+  }
   if (!hasType(rule.keys, "static")) return;
   closed(rule);
   ledger.note(
@@ -159,7 +164,8 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
     const isLast = !isRead && Object.keys(stripped).length === 0 && rewrite === null;
     const prefix = `/${(args[1] ?? "").replace(/^\/|\/$/g, "")}`;
     const isStrip = one.name === "uri" && args[0] === "strip_prefix" && args.length === 2 && context.stripped === "";
-    if (isStrip && rewrite === null && (condition.path === null || condition.path.value === prefix))
+    const isFirst = rewrite === null && stripped.stripped === undefined;
+    if (isStrip && isFirst && (condition.path === null || condition.path.value === prefix))
       stripped = { stripped: prefix, isMaybeStripped: condition.path === null };
     else if (isLast && isWhole && one.name === "uri" && args[0] === "path_regexp" && args.length === 3)
       rewrite = { regex: args[1], to: groups(args[2]!) };
@@ -244,18 +250,11 @@ function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Mat
         : { ...one.path, value: one.path.value === "/" ? stripped : `${stripped}${one.path.value}` };
     const regex = one.regex.replace(/^(\(\?i\))?\^/, (_all, flags = "") => `${flags}^${escapedRegex(stripped)}`);
     const changed = { ...one, path, regex, notAny: one.notAny.flatMap(moved) };
-    return isMaybeStripped && (path !== null || regex !== one.regex) ? [one, changed] : [changed];
+    // No path that begins with the part keeps it.
+    const isLost = holdsPath(partRule(stripped), one.path ?? beginningOf(one.regex, ROOT));
+    return isMaybeStripped && (path !== null || regex !== one.regex) && !isLost ? [one, changed] : [changed];
   };
   return "fault" in matcher ? { ...matcher, wider: matcher.wider.flatMap(moved) } : matcher.flatMap(moved);
-}
-
-/** Directives in the order in which Caddy runs them: by name, then by how much their path says. */
-function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Context): Statement[] {
-  const rank = (one: Statement): number => order.indexOf(one.name === "handle_path" ? "handle" : one.name);
-  const length = ({ args: [word] }: Statement): number => matchers.of(word)?.pathLength ?? -1;
-  return statements
-    .filter((one) => endsRequest(one, { order }))
-    .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
 /** What else is in the block of a directive that ends requests. */
@@ -281,7 +280,7 @@ function terminalOf(statement: Statement, context: Context, beside: Beside): Rul
     const condition = joined({ ...context.condition, notAny: [] }, own);
     if (condition === null)
       return unsaid(statement, { fault: "its matcher and those around it cannot be joined", wider: [own] }, context);
-    const at = { ...context, condition };
+    const at = { ...context, condition, ...strippedFrom(context, condition.path) };
     const excepted = (rule: Rule): Rule =>
       own.notAny.length === 0 ? rule : { ...rule, notAny: [...(rule.notAny ?? []), ...own.notAny] };
     if (isBlock) return blockRules(statement, own, at).map(excepted);
@@ -299,12 +298,9 @@ const BY_REGEX = "routes go by paths, not by expressions";
 
 /** The matcher of a directive, as it compares the client's own path. */
 function matcherOf(statement: Statement, context: Context): FoundMatcher | null {
-  const { name, args } = statement;
-  const own = context.matchers.of(args[0]);
+  const own = context.matchers.of(statement.args[0]);
   const found = own !== null && endsRequest(statement, context) ? ofOwnFields(own, context.changed) : own;
-  // Redirects come before all changes of the path.
-  const at = name === "redir" && context.isMaybeStripped ? { ...context, stripped: "" } : context;
-  return found === null ? null : { ...found, matcher: placedIn(found.matcher, at) };
+  return found === null ? null : { ...found, matcher: placedIn(found.matcher, context) };
 }
 
 /** Whether a directive is a redirect, a response or a proxy, which become routes with expressions. */
@@ -494,7 +490,10 @@ function proxied(statement: Statement, args: readonly string[], rule: Rule, cont
   }
   context.ledger.carry(statement);
   rule.keys = keys;
-  forward(rule, context.stripped);
+  const { value, kind } = rule.path;
+  const rewrite = withoutPart(rule.path, context.stripped);
+  if (rewrite !== null) rule.keys.rewrite = rewrite;
+  else if (context.stripped === "" && kind === "prefix" && value !== "/") rule.keys.strip_prefix = false;
 }
 
 function scripts(
@@ -526,15 +525,6 @@ function scripts(
 function sendsAllFiles(later: readonly Statement[]): boolean {
   const next = later.find(({ name }) => name !== "php_fastcgi");
   return next?.name === "file_server" && next.args.length === 0 && next.all("hide").length === 0;
-}
-
-/** Which part of the path goes on: all of it, but for what has been stripped. */
-function forward(rule: Rule, stripped: string): void {
-  const { value, kind } = rule.path;
-  if (stripped === "") {
-    if (kind === "prefix" && value !== "/") rule.keys.strip_prefix = false;
-  } else if (kind === "exact") rule.keys.rewrite = { path: value === stripped ? "/" : value.slice(stripped.length) };
-  else if (value !== stripped) rule.keys.rewrite = { regex: `^${escapedRegex(stripped)}/(.*)$`, to: "/{match.1}" };
 }
 
 function fileServer(

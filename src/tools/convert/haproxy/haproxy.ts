@@ -403,6 +403,12 @@ function request(statement: Statement, acls: Acls, work: Work, before: Before): 
   }
   if (kind === "return" || kind === "redirect") {
     const rules = answers(statement, action, asked, before.accepted, work);
+    if (acls.facts.pathFault !== "" && rules.some(({ keys }) => /\{(uri|path)\}/.test(String(keys.to))))
+      ledger.note(
+        statement,
+        "its path is the client's own, not the one that has been set before",
+        "write to with a regex: docs/answers.md",
+      );
     ledger.carry(...acls.linesOf(condition));
     return { rules, edits: [] };
   }

@@ -10,6 +10,7 @@ import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { askedBy, conditionsOf, isCleartext, isWithoutFile, type NginxTest } from "./nginx-conditions.ts";
 import { verdictOf } from "./nginx-directives.ts";
+import { applyResponseFields } from "./nginx-options.ts";
 import { regexPlaces } from "./nginx-places.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTemplate } from "./nginx-values.ts";
@@ -58,6 +59,8 @@ export function scriptOf(site: ScriptSite, scope: Scope, place: PathRule): Scrip
       else leaveRewrite(scope, one, place, { rules, guards });
     }
   }
+  for (const rule of rules)
+    if (hasType(rule.keys, "redirect") || hasType(rule.keys, "respond")) applyResponseFields(scope, rule);
   return { rules, guards, rewrite };
 }
 
@@ -273,5 +276,6 @@ function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
       "methods are allowed or not: all but these are refused to every client",
       "write another route for the other methods, with ip_rules or auth",
     );
-  return refusal(statement, [{ ...EVERYTHING, notAny: [{ ...EVERYTHING, methods }] }]);
+  // Other methods have a location of their own, without what the block would answer.
+  return refusal(statement, [{ ...EVERYTHING, notAny: [{ ...EVERYTHING, methods }] }], { isFirst: true });
 }

@@ -91,3 +91,96 @@ test("nginx: add_header counts for a redirect of an expression, and not for refu
   });
   expect(routes.filter(({ status, headers }) => status === 403 && headers !== undefined)).toEqual([]);
 });
+
+const caddy = (body: string): string => `http://h.test {\n${body}\n}\n`;
+const server = (body: string): string => `http { server { ${body} } }`;
+
+test("Caddy: a block whose matcher has several paths, or none, keeps its place in front of a longer path", () => {
+  for (const matcher of ["path /a/* /b", "query k=1"]) {
+    const { routes } = converted(
+      "caddy",
+      caddy(`\t@m ${matcher}\n\thandle @m {\n\t\trespond 404\n\t}\n\thandle /a/* {\n\t\treverse_proxy h:1\n\t}`),
+    );
+    const ofPath = routes.filter(({ prefix }) => prefix === "/a" || prefix === "/");
+    expect({ matcher, first: ofPath[0]?.type }).toEqual({ matcher, first: "respond" });
+  }
+});
+
+test("Caddy: paths that begin with a part that the site removes are none with that part", () => {
+  const { routes } = converted(
+    "caddy",
+    caddy('\turi strip_prefix /pub\n\thandle_path /pub/* {\n\t\trespond "text" 200\n\t}\n\trespond 404'),
+  );
+  expect(routes.filter(({ status }) => status === 200).map(({ prefix }) => prefix)).toEqual(["/pub/pub"]);
+});
+
+test("Caddy: a path without the part that the site removes stays whole, or is rewritten as its block says", () => {
+  const { routes } = converted(
+    "caddy",
+    caddy(
+      "\turi strip_prefix /pub\n\thandle /a/* {\n\t\trewrite * /x\n\t\treverse_proxy h:1\n\t}\n\thandle /b/* {\n\t\treverse_proxy h:1\n\t}",
+    ),
+  );
+  const at = (place: string): Settings | undefined => routes.find(({ prefix }) => prefix === place);
+  expect(at("/a")).toMatchObject({ rewrite: { path: "/x" } });
+  expect(at("/pub/a")).toMatchObject({ rewrite: { path: "/x" } });
+  expect(at("/b")).toMatchObject({ strip_prefix: false });
+  expect(at("/b")).not.toHaveProperty("rewrite");
+  expect(at("/pub/b")).toMatchObject({ rewrite: { regex: "^/pub/(.*)$", to: "/{match.1}" } });
+});
+
+test("Caddy: header sees the path before uri changes it, request_header after", () => {
+  const { routes } = converted(
+    "caddy",
+    caddy("\turi strip_prefix /pub\n\theader /pub/* X-A a\n\trequest_header /pub/* X-B b\n\treverse_proxy h:1"),
+  );
+  const places = (direction: string): unknown[] =>
+    routes.filter(({ headers }) => JSON.stringify(headers)?.includes(direction)).map(({ prefix }) => prefix);
+  expect(places("X-A").sort()).toEqual(["/pub", "/pub/pub"]);
+  expect(places("X-B")).toEqual(["/pub/pub"]);
+});
+
+test("nginx: methods that are refused at a file's own path leave its GET alone", () => {
+  const { routes } = converted(
+    "nginx",
+    server("root /srv; location = /a.php { limit_except GET { deny all; } try_files $uri =404; }"),
+  );
+  expect(routes.filter(({ path, methods }) => path === "/a.php" && methods !== undefined)).toEqual([]);
+  expect(routes.find(({ status }) => status === 403)).toMatchObject({ prefix: "/a.php", regex: "^/a\\.php$" });
+});
+
+test("nginx: fields of responses are those of redirects by rewrite and if, too", () => {
+  const { routes } = converted(
+    "nginx",
+    server(
+      "add_header X-A a; location /a { rewrite ^/a/(.*)$ /b/$1 permanent; if ($http_x = 1) { return 301 /x; } return 404; }",
+    ),
+  );
+  const redirects = routes.filter(({ type }) => type === "redirect");
+  expect(redirects.length).toBe(2);
+  for (const one of redirects) expect(one).toMatchObject({ headers: { response: { add: { "X-A": "a" } } } });
+});
+
+test("nginx: limit_except refuses before the location answers", () => {
+  const { routes } = converted("nginx", server("location /a { limit_except GET { deny all; } return 410; }"));
+  const ofPath = routes.filter(({ prefix }) => prefix === "/a");
+  expect(ofPath.map(({ status, methods }) => [status, JSON.stringify(methods ?? "").includes("POST")])).toEqual([
+    [410, false],
+    [403, true],
+  ]);
+});
+
+test("HAProxy: the first refusal gives the status, and a redirect behind a change of the path is noted", () => {
+  const { routes } = converted(
+    "haproxy",
+    haproxy("  http-request deny deny_status 410 unless { method POST }\n  http-request deny unless { method POST }"),
+  );
+  expect(routes.filter(({ status }) => status === 403)).toEqual([]);
+  const { notes } = converted(
+    "haproxy",
+    haproxy(
+      "  http-request set-path /pub%[path]\n  http-request redirect prefix https://a.test code 302 if { method POST }",
+    ),
+  );
+  expect(notes).toContain("| http-request redirect prefix https://a.test code 302 if { method POST } |");
+});
