@@ -1,14 +1,16 @@
 // The entry of scripts/conformance-json: writes the table of JSONTestSuite.
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDisputed, readersOf, suiteFiles, suitePage, suiteRows } from "./json-suite.ts";
+import { checkoutOf } from "./suite-page.ts";
 
-const [checkout = "", out = join(import.meta.dir, "results", "json.md")] = process.argv.slice(2);
-const folder = join(checkout, "test_parsing");
-if (checkout === "" || !existsSync(folder)) {
-  process.stderr.write("usage: scripts/conformance-json CHECKOUT [OUT]: a checkout of github.com/nst/JSONTestSuite\n");
-  process.exit(2);
-}
+const [, out = join(import.meta.dir, "results", "json.md")] = process.argv.slice(2);
+const folder = join(
+  checkoutOf("test_parsing", "scripts/conformance-json CHECKOUT [OUT], a checkout of github.com/nst/JSONTestSuite", [
+    "test_parsing",
+  ]),
+  "test_parsing",
+);
 const files = suiteFiles(folder);
 const readers = readersOf(folder, files);
 const rows = suiteRows(folder, files, readers);

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runProcess } from "../harness/run-process.ts";
+import { versionIn, versionOf, versionOfPage } from "./suite-page.ts";
 
 /** A suite of others, as one script runs it. */
 interface Suite {
@@ -111,8 +112,15 @@ const [BEGIN, END] = ["<!-- suites -->", "<!-- /suites -->"];
 /** Within an hour a suite has ended or never will. */
 const SUITE_MS = 3_600_000;
 
+/** With it, a checkout of another version than that of the page writes the page of its own. */
+const ANY_VERSION = "--any-version";
+
 const folder = resolve(process.argv[2] ?? "");
-const chosen = process.argv.slice(3).map((name) => name.replace(/^(?:scripts\/)?(?:conformance-)?/, "conformance-"));
+const words = process.argv.slice(3);
+const isAnyVersion = words.includes(ANY_VERSION);
+const chosen = words
+  .filter((word) => word !== ANY_VERSION)
+  .map((name) => name.replace(/^(?:scripts\/)?(?:conformance-)?/, "conformance-"));
 const unknown = chosen.filter((name) => !SUITES.some(({ script }) => script === name));
 if (unknown.length > 0) {
   process.stderr.write(
@@ -128,6 +136,13 @@ for (const { title, script, checkout, page } of wanted) {
   if (checkout !== null && path !== null && !existsSync(join(path, checkout.mark))) {
     missing++;
     process.stdout.write(`missing: ${title}: no ${checkout.mark} in ${path}, ${cureOf(checkout, path)}\n`);
+    continue;
+  }
+  const other =
+    checkout === null || path === null || page === null || isAnyVersion ? null : otherVersion(page, checkout, path);
+  if (other !== null) {
+    missing++;
+    process.stdout.write(`another version: ${title}: ${other}, ${ANY_VERSION} takes its figures anew\n`);
     continue;
   }
   const begun = performance.now();
@@ -146,7 +161,9 @@ for (const { title, script, checkout, page } of wanted) {
   process.stdout.write(`${how} in ${seconds} s: ${title}: ${output.split("\n").at(-1)}\n`);
 }
 writeRows();
-process.stdout.write(`${wanted.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing\n`);
+process.stdout.write(
+  `${wanted.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing or of another version\n`,
+);
 process.exit(failed + missing === 0 ? 0 : 1);
 
 /** How a suite comes into its folder. */
@@ -154,6 +171,13 @@ function cureOf(checkout: NonNullable<Suite["checkout"]>, path: string): string 
   return checkout.package === undefined
     ? `clone https://github.com/${checkout.repository}`
     : `python3 -m venv ${path} && ${path}/bin/pip install ${checkout.package}`;
+}
+
+/** What a checkout and the page of its figures are of, if these are two versions; null for one. */
+function otherVersion(page: string, checkout: NonNullable<Suite["checkout"]>, path: string): string | null {
+  const own = checkout.package === undefined ? versionOf(path) : versionIn(path, checkout.package);
+  const known = versionOfPage(page);
+  return known === null || known === own ? null : `${path} is ${own}, the page is of ${known}`;
 }
 
 /** When a page was written; 0 for one that is not there. */

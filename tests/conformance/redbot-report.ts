@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { runProcess } from "../harness/run-process.ts";
-import { writeSuitePage } from "./suite-page.ts";
+import { versionIn, writeSuitePage } from "./suite-page.ts";
 
 /** A note of REDbot about a response. */
 interface Note {
@@ -83,7 +83,7 @@ writeSuitePage({
     `What github.com/mnot/redbot says of ${asked.length} kinds of responses: \`scripts/conformance-redbot FOLDER\`, a virtual environment of Python with the package \`redbot\`. REDbot asks`,
     "each resource several times: with other encodings, for parts, and with the validators of the first response. *Passed* are the responses of which it says nothing bad.",
   ].join("\n"),
-  version: versionOfTool(),
+  version: versionIn(join(program, "..", ".."), "redbot"),
   counts: [
     ["passed", asked.length - new Set([...level("BAD").map((note) => note.asked), ...silent]).size],
     ["failed", new Set(level("BAD").map((note) => note.asked)).size],
@@ -119,14 +119,6 @@ function notesIn(text: string): Note[] {
   if (from < 0 || !text.trimEnd().endsWith("}")) return [];
   const { log } = JSON.parse(text.slice(from)) as { log: { entries: { _red_messages?: Note[] }[] } };
   return log.entries.flatMap((entry) => entry._red_messages ?? []);
-}
-
-function versionOfTool(): string {
-  const python = join(program, "..", "python");
-  const run = Bun.spawnSync([python, "-c", "import importlib.metadata as m; print(m.version('redbot'))"], {
-    stderr: "ignore",
-  });
-  return run.exitCode === 0 ? run.stdout.toString().trim() : "unknown";
 }
 
 function hash(): Promise<string> {

@@ -3,7 +3,7 @@ import { runPlatformTests, suiteFolder } from "./web-platform.ts";
 
 const suite = suiteFolder();
 if (suite === null) {
-  process.stderr.write("EDGE_WPT names no checkout of the Web Platform Tests\n");
+  process.stderr.write("EDGE_WPT names no checkout of the Web Platform Tests with resources, fetch/api and url\n");
   process.exit(2);
 }
 const outcomes = await runPlatformTests(suite);

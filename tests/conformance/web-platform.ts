@@ -31,10 +31,11 @@ const LEFT_OUT = /request-cache|request-bad-port|keepalive|idlharness/;
 const BROWSER_RULE =
   /no-cors|Adding invalid .*request header|forbidden|request constructor is filtering|Navigation|RequestInit's (window|mode|referrer)/;
 
-/** A checkout of the suite, as EDGE_WPT names it; null where there is none. */
+/** A checkout of the suite, as EDGE_WPT names it; null if there is none, or some part is not in it. */
 export function suiteFolder(): string | null {
   const folder = process.env.EDGE_WPT ?? "";
-  return folder !== "" && existsSync(join(folder, "resources/testharness.js")) ? resolve(folder) : null;
+  const needed = ["resources/testharness.js", ...Object.values(PARTS)];
+  return folder !== "" && needed.every((path) => existsSync(join(folder, path))) ? resolve(folder) : null;
 }
 
 /** Runs all parts in a gateway of their own. */

@@ -42,7 +42,7 @@ const PART_MS = 1_200_000;
 const COMPRESSIONS = "COMPRESSION_IDENTITY";
 
 const usage = "scripts/conformance-connect CHECKOUT, a checkout of github.com/connectrpc/conformance";
-const checkout = checkoutOf(join("cmd", "connectconformance"), usage);
+const checkout = checkoutOf(join("cmd", "connectconformance"), usage, ["."]);
 const tools = mkdtempSync(join(tmpdir(), "edge-connect-"));
 process.on("exit", () => rmSync(tools, { recursive: true, force: true }));
 if (!isBuilt()) {

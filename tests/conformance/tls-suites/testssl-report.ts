@@ -28,7 +28,7 @@ const REASONS: readonly (readonly [id: RegExp, reason: string])[] = [
 ];
 
 const usage = "scripts/conformance-testssl CHECKOUT, a checkout of github.com/testssl/testssl.sh";
-const checkout = checkoutOf("testssl.sh", usage);
+const checkout = checkoutOf("testssl.sh", usage, ["testssl.sh", "etc"]);
 const site = await startTlsSite();
 const folder = mkdtempSync(join(tmpdir(), "edge-testssl-"));
 const written = join(folder, "findings.json");

@@ -87,7 +87,7 @@ const REASONS: readonly (readonly [script: RegExp, said: RegExp, reason: string]
 ];
 
 const usage = "scripts/conformance-tlsfuzzer CHECKOUT [PYTHON], a checkout of github.com/tlsfuzzer/tlsfuzzer";
-const checkout = checkoutOf("scripts/test-tls13-conversation.py", usage);
+const checkout = checkoutOf("scripts/test-tls13-conversation.py", usage, ["scripts", "tlsfuzzer"]);
 const python = pythonOf(process.argv[3] ?? join(checkout, "venv", "bin", "python"));
 const folder = mkdtempSync(join(tmpdir(), "edge-tlsfuzzer-"));
 const copy = modernCopy();
