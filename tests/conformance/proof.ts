@@ -173,7 +173,7 @@ function cureOf(checkout: NonNullable<Suite["checkout"]>, path: string): string 
     : `python3 -m venv ${path} && ${path}/bin/pip install ${checkout.package}`;
 }
 
-/** What a checkout and the page of its figures are of, if these are two versions; null for one. */
+/** The versions of a checkout and of the page of its figures, if these are two; null for one. */
 function otherVersion(page: string, checkout: NonNullable<Suite["checkout"]>, path: string): string | null {
   const own = checkout.package === undefined ? versionOf(path) : versionIn(path, checkout.package);
   const known = versionOfPage(page);

@@ -29,7 +29,7 @@ export function checkoutOf(mark: string, usage: string, parts?: readonly string[
 }
 
 /**
- * What is wrong with a checkout, in a few words; null for a clone that has all files of its commit: half a suite would pass with less.
+ * The fault of a checkout, in a few words; null for a clone that has all files of its commit: half a suite would pass with less.
  * @param mark a file or folder of the suite
  * @param parts folders of the suite, by default the one with the mark
  */

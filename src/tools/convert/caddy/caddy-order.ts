@@ -3,7 +3,7 @@ import type { Statement } from "../statement.ts";
 import { endsRequest } from "./caddy-ends.ts";
 import type { Matchers } from "./caddy-matchers.ts";
 
-/** What the order of directives goes by. */
+/** Facts that decide the order of directives. */
 interface OrderFacts {
   readonly matchers: Matchers;
   /** Directives that end a request, in the order in which they are asked. */

@@ -276,6 +276,6 @@ function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
       "methods are allowed or not: all but these are refused to every client",
       "write another route for the other methods, with ip_rules or auth",
     );
-  // Other methods have a location of their own, without what the block would answer.
+  // Other methods have a location of their own, without the response of the block.
   return refusal(statement, [{ ...EVERYTHING, notAny: [{ ...EVERYTHING, methods }] }], { isFirst: true });
 }
