@@ -95,8 +95,20 @@ function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around
   checkMethods(route, path, log);
   if ("rewrite" in route && !log.isFaulty([...path, "rewrite"]) && !log.isFaulty([...path, "regex"]))
     noteGroupsOfPath(route.rewrite, route, spot);
+  noteIdleKeys(syntax, spot);
   syntax.check?.(route, spot);
   return route;
+}
+
+/** Warns of keys that do nothing at routes of this type, but for those that are switched off. */
+function noteIdleKeys({ idleKeys = {} }: RouteSyntax, { entry, log, path }: RouteSpot): void {
+  for (const [key, why] of Object.entries(idleKeys)) {
+    const steps = key.split(".");
+    const value = steps.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>> | null)?.[step], entry);
+    const isOff = typeof value === "object" && value !== null && (value as { enabled?: unknown }).enabled === false;
+    if ((value ?? false) === false || value === "off" || isOff || log.isFaulty([...path, ...steps])) continue;
+    log.warn([...path, ...steps], `has no effect: ${why}`);
+  }
 }
 
 /** `methods` refuses with 405, `match.method` lets requests go on: both together may leave none. */

@@ -12,7 +12,7 @@ import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
-import { routeMethods, warnOfCache } from "./route-options.ts";
+import { routeMethods } from "./route-options.ts";
 import type { RouteSpot } from "./route-spot.ts";
 import type { RouteType } from "./route-type.ts";
 
@@ -59,12 +59,19 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   foreignWords: ["redir", "redirection", "moved", "rewrite"],
   marks: ["to", "list"],
   isWritten: true,
+  idleKeys: {
+    cache: "responses of the gateway's own are not stored",
+    compression: "a redirect has a line of text as its body",
+    rewrite_body: "clients follow Location, not the body: write the address in to",
+    ssi: "a redirect has no page",
+    limit_rate: "a redirect has a line of text as its body",
+    "headers.request": "no server gets the request",
+  },
   needsNoPlace: ({ list }) => (list ?? null) !== null,
   keys,
   check(route, spot) {
     const { to, regex, hosts, isForAnyHost } = route;
     const { log, path } = spot;
-    warnOfCache(spot);
     if (checkList(route, spot) || to === "") return;
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
     const fault = redirectFault(templateOf(to), hosts.length > 0 || isForAnyHost);

@@ -8,11 +8,12 @@ import { type FixedResponse, placeFault, respondHandler } from "../features/answ
 import { contentTypeOf } from "../features/files/content-type.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
+import { MediaTypes } from "../proto/semantics/media-types.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
-import { routeMethods, warnOfCache } from "./route-options.ts";
+import { routeMethods } from "./route-options.ts";
 import type { RouteSpot } from "./route-spot.ts";
 import type { RouteType, RouteTypePorts } from "./route-type.ts";
 
@@ -89,11 +90,15 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   foreignWords: ["return", "reply", "answer", "response", "static_response"],
   marks: ["body", "file"],
   isWritten: true,
+  idleKeys: {
+    cache: "responses of the gateway's own are not stored",
+    "headers.request": "no server gets the request",
+  },
   keys,
   check(route, spot) {
-    warnOfCache(spot);
     checkGroups(route, spot);
     checkContentType(route, spot);
+    checkTypes(route, spot);
   },
   help: {
     doc: "a response of the gateway's own",
@@ -118,18 +123,36 @@ function checkGroups({ body, regex }: RespondRouteConfig, spot: RouteSpot): void
 
 /** Values are written as the type of the body asks: an edit must not change that type behind them. */
 function checkContentType({ body }: RespondRouteConfig, { entry, log, path }: RouteSpot): void {
+  if (body === "" || templateOf(body).isLiteral) return;
+  for (const at of typeEdits(entry))
+    log.fault([...path, ...at], "values in the body are written for its type: say it at content_type");
+}
+
+/** The keys of a route that change Content-Type. */
+function typeEdits(entry: RouteSpot["entry"]): readonly (readonly string[])[] {
   const edits =
     (entry.headers as { readonly response?: Readonly<Record<string, unknown>> } | undefined)?.response ?? {};
-  if (body === "" || templateOf(body).isLiteral) return;
-  for (const operation of ["set", "add"]) {
+  return ["set", "add"].flatMap((operation) => {
     const lines = edits[operation];
-    for (const name of Object.keys(typeof lines === "object" && lines !== null ? lines : {})) {
-      if (name.toLowerCase() !== "content-type") continue;
-      log.fault(
-        [...path, "headers", "response", operation, name],
-        "values in the body are written for its type: say it at content_type",
-      );
-    }
+    const names = Object.keys(typeof lines === "object" && lines !== null ? lines : {});
+    const found = names.filter((name) => name.toLowerCase() === "content-type");
+    return found.map((name) => ["headers", "response", operation, name]);
+  });
+}
+
+/** The type of the body is known: keys for bodies of other types do nothing. */
+function checkTypes({ contentType, rewriteBody, ssi, compression }: RespondRouteConfig, spot: RouteSpot): void {
+  const { entry, log, path } = spot;
+  if (typeEdits(entry).length > 0) return;
+  const why = contentType === "" ? "the response has no body" : `types does not have ${contentType}, as the body is`;
+  const own = {
+    rewrite_body: rewriteBody,
+    ssi: ssi?.enabled ? ssi : null,
+    compression: compression.isOwn && compression.enabled ? compression : null,
+  };
+  for (const [key, edit] of Object.entries(own)) {
+    if (edit === null || isFaultyAt(spot, key) || new MediaTypes(edit.types).has(contentType)) continue;
+    log.warn([...path, key], `has no effect: ${why}`);
   }
 }
 

@@ -44,7 +44,7 @@ import { routeWaf } from "../features/waf/settings.ts";
 import { waitingRoom } from "../features/waiting/settings.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
-import { type RouteSpot, routeSpot } from "./route-spot.ts";
+import { routeSpot } from "./route-spot.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */
 export const routeMethods = {
@@ -309,12 +309,6 @@ function authOf(values: Values<typeof rows>, spot: Spot): AuthConfig {
   const own = auth.resolve(values.auth, at);
   if (own.enabled) warnOfAuth(own, demandOf(server), at);
   return { ...own, scope: "route" };
-}
-
-/** Says of the key `cache` at a route whose responses are at hand that it does nothing. */
-export function warnOfCache({ entry, values, log, path }: RouteSpot): void {
-  if ("cache" in entry && values.cache.enabled)
-    log.warn([...path, "cache"], "has no effect: responses of the gateway's own are not stored");
 }
 
 /** What `/internal/api/routes` says of the options of a route. */

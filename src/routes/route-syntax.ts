@@ -38,6 +38,8 @@ export interface RouteSyntax<C extends RouteBase = RouteBase> {
   needsNoPlace?(entry: Readonly<Record<string, unknown>>): boolean;
   /** The keys beside those of every route: what is accepted, what becomes of it, how it is listed. */
   readonly keys: KeyBlock<Omit<C, keyof RouteBase>>;
+  /** Keys of every route, with dots, that do nothing at routes of the type, each with why: they are a warning. */
+  readonly idleKeys?: Readonly<Record<string, string>>;
   /** Notes what contradicts itself between the keys of the type and those of every route. */
   check?(route: C, spot: RouteSpot): void;
   /** Whether its responses stand in routes.yaml itself, so that no guard keeps them from clients. */

@@ -89,6 +89,7 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
     missing: "a static route needs prefix, such as prefix: /static",
   },
   keys,
+  idleKeys: { "headers.request": "no server gets the request" },
   folderOf: ({ dir }) => dir,
   help: {
     doc: "files from a folder",

@@ -1,5 +1,6 @@
 // docs/ssi.md on the binary: directives in files and in pages of origins, and what hostile ones do not get.
 import { afterAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
+import { issuerKey, keySetText, token } from "../harness/token-issuer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "edge-ssi-"));
 mkdirSync(join(folder, "site"));
@@ -32,6 +34,12 @@ page(
   "names.html",
   `${VARIABLES.map((name) => `<!--#echo var="${name}" -->`).join(" ")} <!--#include virtual="menu.html" -->`,
 );
+page(
+  "guarded.html",
+  '<!--#include virtual="/keyed/x?a=b" --> <!--#include virtual="/part/seen" --> <!--#include virtual="inner.html" -->',
+);
+page("signed.html", '<!--#include virtual="/signed/x" --> <!--#include virtual="/part/seen" -->');
+page("inner.html", '<!--#include virtual="/keyed/x" -->');
 page("key.html", '<!--#include virtual="/part/key" -->');
 page("plain.txt", '<!--#include virtual="/s/menu.html" -->');
 
@@ -40,9 +48,18 @@ const HTML = "Content-Type: text/html";
 const users = { bob: Bun.password.hashSync("pass", { algorithm: "bcrypt", cost: 4 }) };
 const BASIC = `Authorization: Basic ${Buffer.from("bob:pass").toString("base64")}`;
 const site = { type: "static", dir: join(folder, "site") };
+const key = issuerKey("EdDSA", "k1");
+const api_key = { keys: { me: `sha256:${createHash("sha256").update("mine").digest("hex")}` }, query: "k" };
+const jwt = {
+  jwks_file: "keys.json",
+  issuer: "https://id.test",
+  audience: "api",
+  from: ["query:token", "header:X-Token"],
+};
 const room = { active: 1, per_address: 1 };
 const gateway = await startGateway({
   config: { server: { workers: 1, cache: { enabled: true }, waf: { enabled: false }, compression: { min_bytes: 1 } } },
+  files: { "keys.json": keySetText(key) },
   routes: [
     { type: "static", prefix: "/s", dir: join(folder, "site"), ssi: true },
     { type: "static", prefix: "/off", dir: join(folder, "site") },
@@ -61,6 +78,10 @@ const gateway = await startGateway({
       strip_prefix: false,
       auth: { basic: { users } },
     }),
+    { ...site, prefix: "/guarded", ssi: true, auth: { api_key } },
+    { ...site, prefix: "/tokens", ssi: true, auth: { jwt } },
+    upstream("/signed", origin, { strip_prefix: false, auth: { jwt } }),
+    upstream("/keyed", origin, { strip_prefix: false, auth: { api_key } }),
     upstream("/closed", origin, { strip_prefix: false, ip_rules: { deny: ["127.0.0.0/8"] } }),
   ],
 });
@@ -136,6 +157,28 @@ describe("an include that is refused", () => {
 
   test("is there for a client that may have it", async () => {
     expect(await made('<!--#include virtual="/secret/x" -->', [BASIC])).toBe("SECRET");
+  });
+
+  test("has the credentials in the query of its page, which no origin gets", async () => {
+    const seen: string[] = [];
+    for (const path of ["/keyed/x", "/signed/x", "/part/seen"])
+      origin.on(path, (call) => {
+        seen.push(call.request.target, call.request.fields.get("x-token") ?? "");
+        call.reply("200 OK", [HTML, "Cache-Control: no-store"], "PART");
+      });
+    const whole = (page: string) => `PART PART ${page}`;
+    expect((await get("/guarded/guarded.html?k=mine")).text).toBe(whole("PART"));
+    expect((await get("/guarded/guarded.html?b=c&%6b=mine")).text).toBe(whole("PART"));
+    expect((await get("/guarded/guarded.html", ["X-API-Key: mine"])).text).toBe(whole("PART"));
+    expect(seen.filter((one) => one !== "")).toEqual(Array(3).fill(["/keyed/x?a=b", "/part/seen", "/keyed/x"]).flat());
+    seen.length = 0;
+    const good = token(key);
+    expect((await get(`/tokens/signed.html?token=${good}`)).text).toBe("PART PART");
+    expect((await get("/tokens/signed.html", [`X-Token: ${good}`])).text).toBe("PART PART");
+    expect(seen).toEqual(Array(2).fill(["/signed/x", "", "/part/seen", ""]).flat());
+    // A page that has no key of its own lends none.
+    expect((await get("/guarded/guarded.html?k=other")).status).toBe(401);
+    expect((await get("/s/guarded.html?k=mine")).text).toBe(`${ERROR} PART ${ERROR}`);
   });
 
   test("has what its page has: credentials, the only slot, the only place; it takes no place in another room", async () => {

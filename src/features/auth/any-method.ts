@@ -36,6 +36,10 @@ export class AnyMethod implements AuthMethod {
     return this.goOn({ ex, later, methods: owner === undefined ? this.methods : [owner], refusals: [] });
   }
 
+  credentialsInQuery(request: RequestHead): readonly string[] {
+    return this.methods.flatMap((method) => method.credentialsInQuery?.(request) ?? []);
+  }
+
   clean(request: RequestHead): void {
     for (const method of this.methods) method.clean?.(request);
   }

@@ -4,7 +4,7 @@ import type { AuthIdentity } from "../../message/client-peer.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import { pageOf } from "../../message/page-part.ts";
+import { keepCredentials, pageOf } from "../../message/page-part.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { type Judgement, refusedWith } from "./judgement.ts";
@@ -23,6 +23,8 @@ export interface AuthMethod {
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
   /** Whether the request is for a path of the method's own: then no other method is asked. Absent if it has none. */
   owns?(ex: Exchange): boolean;
+  /** Pairs of the query that are credentials of the method, as they stand there. Absent if there are none. */
+  credentialsInQuery?(request: RequestHead): readonly string[];
   /** Takes off a request the credentials that go no further, however it was judged. Absent for a method that does so itself. */
   clean?(request: RequestHead): void;
   /** The client has left while its judgement was awaited: `later` need not be called. */
@@ -73,6 +75,7 @@ export class AuthPhase implements Phase {
       this.cleaner?.(ex.request);
       return Verdict.Next;
     }
+    keepCredentials(ex, () => method.credentialsInQuery?.(ex.request) ?? []);
     let wait: PhaseWait | null = null;
     const judgement = method.judge(ex, (found) => {
       this.turns.inTurn(() => {

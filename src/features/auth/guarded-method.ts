@@ -27,6 +27,10 @@ export class GuardedMethod implements AuthMethod {
     return this.rules.decide(ex) ? LEFT_ALONE : this.inner.judge(ex, later);
   }
 
+  credentialsInQuery(request: RequestHead): readonly string[] {
+    return this.inner.credentialsInQuery?.(request) ?? [];
+  }
+
   clean(request: RequestHead): void {
     this.inner.clean?.(request);
   }

@@ -1,9 +1,7 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-
-/** The fields of requests for pages, as lines. */
-const FIELDS: WeakMap<Exchange, readonly string[]> = new WeakMap();
+import { beginPage } from "../../message/page-part.ts";
 
 /** Keeps the fields of a client's request for a page: requests for its parts have the same credentials and cookies. docs/ssi.md#includes */
 export class PageFieldsPhase implements Phase {
@@ -16,14 +14,9 @@ export class PageFieldsPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    if (this.routes[ex.route!.index]!) FIELDS.set(ex, linesOf(ex));
+    if (this.routes[ex.route!.index]!) beginPage(ex, linesOf(ex));
     return Verdict.Next;
   }
-}
-
-/** The fields that go with a request for a part of this page. */
-export function pageFields(ex: Exchange): readonly string[] {
-  return FIELDS.get(ex) ?? [];
 }
 
 function linesOf({ request: { headers } }: Exchange): readonly string[] {

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type BodyEditor, EditingSink } from "../../message/editing-sink.ts";
 import { Exchange, type IdleExchangePorts, type Pipeline, type ResponseSink } from "../../message/exchange.ts";
-import { makePart } from "../../message/page-part.ts";
+import { makePart, pageCredentials, pageFields } from "../../message/page-part.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { UnattendedSink } from "../../message/unattended.ts";
@@ -12,7 +12,6 @@ import { editorFor, isCoded, isEditedFixed } from "../../proto/semantics/edited-
 import { MediaTypes } from "../../proto/semantics/media-types.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 import { Page } from "./page.ts";
-import { pageFields } from "./page-fields.ts";
 import type { SsiConfig } from "./settings.ts";
 import { pageTime } from "./time-text.ts";
 
@@ -136,7 +135,7 @@ function targetOf({ request }: Exchange, path: string): string | null {
 /** A request of the client for another path of the host, without a body. */
 function requestFor(ex: Exchange, target: string, idle: IdleExchangePorts): Exchange | null {
   const fields = pageFields(ex);
-  const lines = [`GET ${target} HTTP/1.1`, `Host: ${ex.request.authority()}`, ...fields];
+  const lines = [`GET ${withCredentials(target, ex)} HTTP/1.1`, `Host: ${ex.request.authority()}`, ...fields];
   const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
   const own = new Exchange(idle);
   own.request.reset(head);
@@ -147,6 +146,18 @@ function requestFor(ex: Exchange, target: string, idle: IdleExchangePorts): Exch
   own.bodyDone = true;
   makePart(own, ex);
   return own;
+}
+
+/** A target with the credentials that its page had in the query, unless it names the same parameters itself. */
+function withCredentials(target: string, page: Exchange): string {
+  let whole = target;
+  for (const pair of pageCredentials(page)) {
+    const mark = target.indexOf("?");
+    const own = mark < 0 ? [] : target.slice(mark + 1).split("&");
+    const name = pair.slice(0, pair.indexOf("=") + 1);
+    if (!own.some((one) => one.startsWith(name))) whole += `${whole.includes("?") ? "&" : "?"}${pair}`;
+  }
+  return whole;
 }
 
 let heldBytes = 0;

@@ -84,6 +84,10 @@ export class ApiKeyMethod implements AuthMethod {
     return slow.length === 0 ? DENIED : this.check(key.latin1Slice(), slow, ex, later);
   }
 
+  credentialsInQuery(request: RequestHead): readonly string[] {
+    return this.places.inQuery(request);
+  }
+
   clean(request: RequestHead): void {
     this.taken?.takeOff(request);
   }

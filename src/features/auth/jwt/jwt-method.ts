@@ -1,6 +1,7 @@
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
 import { placeOf, takerOf } from "../../../message/client-place.ts";
 import type { Exchange } from "../../../message/exchange.ts";
+import type { RequestHead } from "../../../message/request-head.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";
@@ -83,6 +84,14 @@ export class JwtMethod implements AuthMethod {
     if (known !== null) return this.given(ex, known);
     const token = readToken(Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).latin1Slice());
     return typeof token === "string" ? this.refused(token) : this.verify(ex, token, true, later);
+  }
+
+  credentialsInQuery(request: RequestHead): readonly string[] {
+    return this.places.inQuery(request);
+  }
+
+  clean(request: RequestHead): void {
+    this.places.takeOff(request);
   }
 
   onLeft(ex: Exchange): void {

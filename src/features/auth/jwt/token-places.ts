@@ -19,6 +19,8 @@ interface Place {
   readonly from: number;
   readonly to: number;
   find(request: RequestHead): TokenFound;
+  /** Its pairs in the query; absent if it is elsewhere. */
+  pairs?(request: RequestHead): readonly string[];
   /** Takes all tokens at this place off the request. Offsets into its head that were taken before may be wrong then. */
   takeOff(request: RequestHead): void;
 }
@@ -62,6 +64,11 @@ export class TokenPlaces {
       return what;
     }
     return TokenFound.Nothing;
+  }
+
+  /** All pairs of the query at places of tokens, as they stand there. */
+  inQuery(request: RequestHead): readonly string[] {
+    return this.places.flatMap((place) => place.pairs?.(request) ?? []);
   }
 
   /**
@@ -203,6 +210,17 @@ class QueryPlace implements Place {
       at = to + 1;
     }
     return count === 0 ? TokenFound.Nothing : TokenFound.Token;
+  }
+
+  pairs(request: RequestHead): readonly string[] {
+    const found: string[] = [];
+    for (let at = request.pathTo + 1; at < request.queryTo; ) {
+      const to = pairEnd(request, at);
+      if (this.valueOf(request, at, to) >= 0)
+        found.push(Buffer.from(request.bytes.buffer, request.bytes.byteOffset + at, to - at).latin1Slice());
+      at = to + 1;
+    }
+    return found;
   }
 
   takeOff(request: RequestHead): void {
