@@ -1,12 +1,14 @@
 import { mayColor } from "../control/start-summary.ts";
 import { type DryRequest, DryRun, type HttpVersion } from "../explain/dry-run.ts";
-import { explainRequest } from "../explain/explanation.ts";
-import { requestOf } from "../explain/typed-request.ts";
+import type { LiveExplanation } from "../explain/explain-call.ts";
+import { type Explanation, explainRequest } from "../explain/explanation.ts";
+import { requestOf, type TypedRequest } from "../explain/typed-request.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { passedNames } from "../routes/streams/passed-names.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { explanationText, NO_PAINT, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";
+import { findGateway, type GatewayApi, GatewayFault, PLACE_FLAGS } from "./gateway-address.ts";
 import { isTerminal } from "./is-terminal.ts";
 import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
 
@@ -19,6 +21,13 @@ export const explainCommand = {
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },
   flags: [
     ...REQUEST_FLAGS,
+    {
+      name: "live",
+      type: "bool",
+      default: false,
+      help: "ask the running gateway, which knows the routes of all sources; the files by default",
+    },
+    ...PLACE_FLAGS,
     {
       name: "method",
       alias: "X",
@@ -60,7 +69,7 @@ export const explainCommand = {
     "  edge explain --client-ip 198.51.100.7 /admin",
     "",
     "A path alone is requested from localhost, in clear text where server.port is on; a URL alone is a GET.",
-    "Exit codes: 0 the files are in order, whatever the response; 1 they are not; 2 wrong usage.",
+    "Exit codes: 0 the files are in order, whatever the response; 1 they are not, or no gateway answers; 2 wrong usage.",
   ],
 } as const;
 
@@ -69,13 +78,11 @@ export function runExplain(
   args: readonly string[],
   io: CommandIo,
   hasColor: boolean = isTerminal(STDOUT) && mayColor(process.env),
-): number {
+): number | Promise<number> {
   const { taken: headers, others } = takeRepeated(args, "header", "H");
   const call = startCommand(explainCommand, others, io);
   if (typeof call === "number") return call;
   const { values, operands } = call;
-  const config = loadForRequest(values, io);
-  if (config === null) return ExitCode.Failure;
   const typed = {
     request: [values.method, ...operands].filter((word) => word !== "").join(" "),
     headers,
@@ -84,6 +91,16 @@ export function runExplain(
     http: HTTP_VERSIONS[values.http],
     listener: values.listener,
   };
+  const shown = (explanation: Explanation, others: object = {}): string =>
+    values.json
+      ? `${JSON.stringify({ ...explanation, ...others }, null, 2)}\n`
+      : explanationText(explanation, hasColor ? TERMINAL : NO_PAINT);
+  if (values.live || values.socket !== "" || values.url !== "") {
+    const gateway = findGateway(values, io, explainCommand.name);
+    return gateway === null ? ExitCode.Failure : explainLive(gateway, typed, shown, io);
+  }
+  const config = loadForRequest(values, io);
+  if (config === null) return ExitCode.Failure;
   const request = requestOf(typed, config);
   if (typeof request === "string") {
     io.err(`edge explain: ${request}\n`);
@@ -98,12 +115,30 @@ export function runExplain(
       `edge explain: TLS connections for this name go to ${targets} unopened (${passed.path}): what follows is for a request that comes on another's\n`,
     );
   }
-  io.out(
-    values.json
-      ? `${JSON.stringify(explanation, null, 2)}\n`
-      : explanationText(explanation, hasColor ? TERMINAL : NO_PAINT),
-  );
+  io.out(shown(explanation));
   return ExitCode.Done;
+}
+
+/** Asks a running gateway, and says from which sources its table comes. */
+async function explainLive(
+  gateway: GatewayApi,
+  { clientIp, ...typed }: TypedRequest,
+  shown: (explanation: Explanation, others: object) => string,
+  io: CommandIo,
+): Promise<number> {
+  try {
+    const { status, text } = await gateway.post(EXPLAIN, { ...typed, client_ip: clientIp });
+    if (status !== 200) throw gateway.refused(EXPLAIN, status, text);
+    const { explanation, sources } = gateway.parsed(EXPLAIN, text) as LiveExplanation;
+    const counts = Object.entries(sources).map(([source, count]) => `${count} of ${source}`);
+    io.err(`edge explain: routes of the gateway at ${gateway.label}: ${counts.join(", ") || "none"}\n`);
+    io.out(shown(explanation, { sources }));
+    return ExitCode.Done;
+  } catch (error) {
+    if (!(error instanceof GatewayFault)) throw error;
+    io.err(`edge explain: ${error.message}\n`);
+    return ExitCode.Failure;
+  }
 }
 
 /** Without the port. */
@@ -128,8 +163,9 @@ function notesOnSources({ providers }: RuntimeConfig): string[] {
   const live = Object.entries({ docker, consul, nomad, etcd, kubernetes: kubernetes.enabled ? kubernetes : null });
   const names = live.flatMap(([name, settings]) => (settings === null ? [] : [name]));
   if (names.length === 0) return [];
-  return [`routes of ${names.join(" and ")} are not in the files: edge routes list has all of a running gateway`];
+  return [`routes of ${names.join(" and ")} are not in the files: --live asks the running gateway, which has them`];
 }
 
+const EXPLAIN = "/internal/api/explain";
 const STDOUT = 1;
 const HTTP_VERSIONS: Readonly<Record<string, HttpVersion>> = { 1: 1, 2: 2, 3: 3 };

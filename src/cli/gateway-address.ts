@@ -12,8 +12,8 @@ import { moreLine } from "./help/more.ts";
 import { loadRequest } from "./load-for-request.ts";
 import { runningWith } from "./running-gateway.ts";
 
-/** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
-export const GATEWAY_FLAGS = [
+/** The flags that say where a running gateway is. */
+export const PLACE_FLAGS = [
   {
     name: "socket",
     type: "string",
@@ -28,8 +28,10 @@ export const GATEWAY_FLAGS = [
     placeholder: "URL",
     help: "URL of its internal endpoints, such as http://127.0.0.1:8080; EDGE_TOKEN holds the token",
   },
-  ...CONFIG_FLAGS,
 ] as const;
+
+/** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
+export const GATEWAY_FLAGS = [...PLACE_FLAGS, ...CONFIG_FLAGS] as const;
 
 /** What these flags say. */
 export interface GatewayFlags {

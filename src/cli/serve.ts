@@ -199,6 +199,7 @@ export async function serveGateway(
     state,
     signals,
     early,
+    explain: explained,
   });
   serving.onStart();
   try {
@@ -209,6 +210,12 @@ export async function serveGateway(
     return ExitCode.Failure;
   }
 }
+
+/** What explains requests is loaded if somebody asks. */
+const explained: ControlOptions["explain"] = (asked, config) => {
+  const { explainCall } = require("../explain/explain-call.ts") as typeof import("../explain/explain-call.ts");
+  return explainCall(asked, config);
+};
 
 /** The converter is loaded if there are labels for it. */
 const readTraefik: TraefikReader = (containers, around) => {

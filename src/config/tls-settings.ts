@@ -54,6 +54,12 @@ const suiteRows = {
   curves: { type: list(curve, "curves"), example: ["X25519", "P-256"], doc: "for keys, the preferred one first" },
 } as const satisfies Rows;
 
+/** Absent, the value of the section around is taken; an empty list takes it away. */
+const ownSuiteRows = {
+  ciphers: { ...suiteRows.ciphers, absent: null },
+  curves: { ...suiteRows.curves, absent: null },
+} as const satisfies Rows;
+
 const CLIENT_AUTH_DOC =
   "request, or require: client certificates signed by client_ca_file; any: as request, and others count as none";
 
@@ -83,7 +89,7 @@ const ownRows = {
     example: "./revoked.pem",
     doc: "PEM lists of revoked client certificates, one of each CA",
   },
-  ...suiteRows,
+  ...ownSuiteRows,
 } as const satisfies Rows;
 
 const host = block(
@@ -176,8 +182,8 @@ function listenerBlock() {
       client_auth: ownRows.client_auth,
       client_ca_file: ownRows.client_ca_file,
       crl_file: ownRows.crl_file,
-      ...suiteRows,
-      hosts: tlsRows.hosts,
+      ...ownSuiteRows,
+      hosts: { ...tlsRows.hosts, absent: null },
     },
     { absent: OFF, meant: MEANT, isSwitch: true },
   );
@@ -255,17 +261,17 @@ export function listenerSite(values: ListenerTlsValues, server: TlsSettings, spo
   const { min_version, client_auth, client_ca_file, crl_file, ciphers, curves, hosts } = values;
   const isPlain =
     !values.internal &&
-    [min_version, client_auth].every((one) => one === null) &&
+    [min_version, client_auth, ciphers, curves, hosts].every((one) => one === null) &&
     client_ca_file === "" &&
     crl_file === "";
-  if (isPlain && certificates.length + ciphers.length + curves.length + hosts.length === 0) return null;
+  if (isPlain && certificates.length === 0) return null;
   const inherits = certificates.length === 0 && !values.internal;
   return {
     ...terms,
     certificates: inherits ? server.certificates : certificates,
     // Without files of its own, a listener shows all that the server has.
     isInternal: values.internal || (inherits && server.certificates.length > 0 && server.isInternal),
-    hosts: hosts.length > 0 ? hostsOf(hosts, terms, spot) : server.hosts,
+    hosts: hosts === null ? server.hosts : hostsOf(hosts, terms, spot),
   };
 }
 
@@ -311,8 +317,8 @@ function termsOf(values: OwnValues, around: HandshakeTerms, spot: Spot, isRead =
   const terms = {
     minVersion: values.min_version ?? around.minVersion,
     clientAuth,
-    ciphers: values.ciphers.length > 0 ? values.ciphers : around.ciphers,
-    curves: values.curves.length > 0 ? values.curves : around.curves,
+    ciphers: values.ciphers ?? around.ciphers,
+    curves: values.curves ?? around.curves,
   };
   if (!isRead) return { ...terms, clientCaFile: "", crlFile: "" };
   const { path, files } = spot;

@@ -7,9 +7,10 @@ import { readClock } from "../core/shared-clock.ts";
 import { VERSION } from "../core/version.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
+import type { ActionCall } from "../features/admin/action-handler.ts";
 import type { EndpointResponses } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
-import { type Answerer, ControlRpc, jsonResponse } from "../features/admin/control-rpc.ts";
+import { type Answerer, type ControlResponse, ControlRpc, jsonResponse } from "../features/admin/control-rpc.ts";
 import { holdChanges } from "../features/admin/held-changes.ts";
 import { internalResponses } from "../features/admin/internal-responses.ts";
 import { machineKey } from "../features/balance/sticky.ts";
@@ -114,6 +115,8 @@ export interface ControlOptions {
   readonly signals: HeldSignals;
   /** The thread of the first worker. */
   readonly early: EarlyThread;
+  /** Answers what would become of a request: by an operator's call, and the configuration that serves. */
+  readonly explain: (asked: ActionCall, config: RuntimeConfig) => ControlResponse;
 }
 
 const LOG_DRAIN_MS = 500;
@@ -617,6 +620,7 @@ export class Control implements PoolListener, ThreadPorts {
       ...this.operations.answers(),
       ...this.routeCalls.answers(),
       ...canaryResponses(canaries, this.operations),
+      explain: (body) => this.options.explain(JSON.parse(body) as ActionCall, this.config),
       bans: async () => {
         const { status, body } = bans.listing();
         return jsonResponse(status, body);

@@ -6,7 +6,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { DryRequest, HttpVersion } from "./dry-run.ts";
 
 /** A request as a person writes it. */
-interface TypedRequest {
+export interface TypedRequest {
   /** `GET https://shop.example.com/a?b`, `GET /a`, or a URL or path alone for a GET. */
   readonly request: string;
   /** Lines such as `Name: value`. */

@@ -148,6 +148,32 @@ test("a dry run shows the difference; the earlier source wins, and the answer sa
   await eventually(async () => expect(await text("/team")).toBe("mine"));
 });
 
+test("edge explain --live knows routes of the API, and says from where its table comes", async () => {
+  expect((await put("live", says("/live", "secret"))).status).toBe(200);
+  const [here, live] = [await edge("explain", "/live/a"), await edge("explain", "--live", "/live/a")];
+  expect([here.code, here.stdout.includes("respond")]).toEqual([0, false]);
+  expect([live.code, live.stderr]).toEqual([
+    0,
+    expect.stringMatching(/: \d+ of file, 1 of directory, \d+ of api\n$/),
+  ]);
+  expect(live.stdout).toMatch(/^route +\/live +respond, api live/m);
+  const shown = JSON.parse((await edge("explain", "--live", "--json", "POST /live", "-H", "X-A: b")).stdout);
+  expect([shown.route.route, shown.response.status, shown.response.body]).toEqual(["/live", 200, ""]);
+  const asked = (body: object) =>
+    call("POST /internal/api/explain", JSON.stringify(body), ["Content-Type: application/json"]);
+  for (const body of [
+    {},
+    { request: 1 },
+    { request: "/a", other: 1 },
+    { request: "/a", headers: [1] },
+    { request: "/a", http: 4 },
+  ])
+    expect((await asked(body)).status).toBe(400);
+  expect((await asked({ request: `/${"a".repeat(5000)}` })).status).toBe(413);
+  expect((await edge("explain", "--live", "--listener", "nope", "/a")).code).toBe(1);
+  expect((await call("DELETE " + LIST + "/live")).status).toBe(200);
+});
+
 test("weights move the requests from blue to green", async () => {
   const [blue, green] = [EchoOrigin.start(), EchoOrigin.start()];
   const route = `# blue and green\ntype: upstream\nprefix: /bg\ntargets:\n  - url: ${blue.url}\n  - {url: ${green.url}, weight: 0}\n`;

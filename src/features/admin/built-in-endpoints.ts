@@ -433,6 +433,26 @@ export const ENDPOINTS = [
     },
     ({ guard, purge, onPurged }) => new PurgeHandler(guard, purge, onPurged),
   ),
+  action("/internal/api/explain", "explain", {
+    summary: "Says what the gateway would do with a request, by the routes of all sources.",
+    shown: "[what would become of a request](explain.md#a-running-gateway)",
+    page: "explain.md#a-running-gateway",
+    request: call(
+      { request: TEXT_SCHEMA },
+      {
+        headers: listOf(TEXT_SCHEMA),
+        body: TEXT_SCHEMA,
+        client_ip: TEXT_SCHEMA,
+        http: { type: "integer", minimum: 1, maximum: 3 },
+        listener: TEXT_SCHEMA,
+      },
+    ),
+    response: object({
+      explanation: openObject({ response: { type: "object" } }),
+      sources: { type: "object", additionalProperties: COUNT },
+    }),
+    refusals: [400, 413, 415, 503],
+  }),
   action("/internal/api/upstreams/drain", "drain", {
     summary: "Takes a target out of service.",
     shown: "[a target out of service](#actions)",
