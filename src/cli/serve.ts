@@ -211,7 +211,7 @@ export async function serveGateway(
   }
 }
 
-/** What explains requests is loaded if somebody asks. */
+/** What explains requests is loaded if an operator asks. */
 const explained: ControlOptions["explain"] = (asked, config) => {
   const { explainCall } = require("../explain/explain-call.ts") as typeof import("../explain/explain-call.ts");
   return explainCall(asked, config);

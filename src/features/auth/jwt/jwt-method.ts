@@ -1,8 +1,8 @@
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
 import { placeOf, takerOf } from "../../../message/client-place.ts";
 import type { Exchange } from "../../../message/exchange.ts";
-import type { RequestHead } from "../../../message/request-head.ts";
 import type { NowMs } from "../../../message/ports.ts";
+import type { RequestHead } from "../../../message/request-head.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { claimText, claimTexts, fieldBytes } from "../claims.ts";
