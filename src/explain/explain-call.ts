@@ -5,7 +5,7 @@ import { DryRun, type HttpVersion } from "./dry-run.ts";
 import { type Explanation, explainRequest } from "./explanation.ts";
 import { requestOf, type TypedRequest } from "./typed-request.ts";
 
-/** What a running gateway would do with a request: `POST /internal/api/explain`. */
+/** How a running gateway would treat a request: `POST /internal/api/explain`. */
 export interface LiveExplanation {
   readonly explanation: Explanation;
   /** Where the routes of its table come from, and how many come from each. */

@@ -16,7 +16,7 @@ export function pageOf(ex: Exchange): Exchange | null {
   return hasParts ? (PAGES.get(ex) ?? null) : null;
 }
 
-/** What a client's request for a page says before anything is taken off it. */
+/** A client's request for a page, before edge takes anything off it. */
 interface PageRequest {
   /** Its fields, as lines. */
   readonly fields: readonly string[];

@@ -434,7 +434,7 @@ export const ENDPOINTS = [
     ({ guard, purge, onPurged }) => new PurgeHandler(guard, purge, onPurged),
   ),
   action("/internal/api/explain", "explain", {
-    summary: "Says what the gateway would do with a request, by the routes of all sources.",
+    summary: "Says how the gateway would treat a request, by the routes of all sources.",
     shown: "[what would become of a request](explain.md#a-running-gateway)",
     page: "explain.md#a-running-gateway",
     request: call(
