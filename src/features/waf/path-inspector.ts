@@ -55,13 +55,16 @@ export function inspectPath(inspector: ValueInspector, head: RequestHead): void 
   const { bytes, pathFrom, pathTo } = head;
   inspector.nameNothing();
   inspectAs(inspector, InputLocation.Path, bytes, pathFrom, pathTo, false);
+  let rests = 0;
   for (let from = pathFrom; from < pathTo; ) {
     const to = indexOfByte(bytes, Byte.Slash, from, pathTo);
     const isMarked = hasMark(bytes, from, to);
     if (isMarked || to - from >= MIN_PACKED_CHARS) inspectValue(inspector, InputLocation.Segment, bytes, from, to);
-    // A comment of SQL in place of a blank, or a file's whole name after an empty segment.
-    const goesOn = bytes[to + 1] === Byte.Star || (from === to && to > pathFrom);
+    // A comment of SQL in place of a blank, or a file's whole name after an empty segment, the last of several.
+    const isLastEmpty = from === to && to > pathFrom && bytes[to + 1] !== Byte.Slash;
+    const goesOn = bytes[to + 1] === Byte.Star || isLastEmpty;
     if (to < pathTo && (goesOn || isMarked)) {
+      if (rests++ === MAX_RESTS) return inspector.giveUp();
       inspectValue(inspector, InputLocation.PathRest, bytes, from, Math.min(pathTo, to + MAX_BEHIND));
     }
     from = to + 1;
@@ -154,4 +157,6 @@ const IS_ESCAPED_MARK: Uint8Array = byteTable((byte) => {
 });
 /** How much of the path after a segment is examined with it: the rest of a command, of a comment, of a query. */
 const MAX_BEHIND = 96;
+/** Segments that are examined with the path behind them: each byte is examined with all segments so close before it. */
+const MAX_RESTS = 128;
 const LOWER_U = 0x75;

@@ -59,6 +59,11 @@ export class ValueInspector {
     if (value.steps.isSpent) this.findings.foundSpent();
   }
 
+  /** The rest of the request is not inspected: that would cost too much. docs/security.md#the-cost-of-inspection */
+  giveUp(): void {
+    this.findings.foundSpent();
+  }
+
   /** A text that was in base64. One of many lines is a file that goes through, and no value. docs/waf.md#what-is-looked-at */
   private inspectPacked(allowed: number): void {
     const { value } = this;

@@ -31,6 +31,36 @@ describe("a budget of steps", () => {
   }
 });
 
+/** What the worst of the hostile bodies takes, docs/security.md#the-cost-of-inspection */
+const WORST_KNOWN_STEPS = 120;
+
+describe("a path, whose segments are examined with those behind them", () => {
+  const inspect = (target: string): { ids: readonly string[]; perByte: number } => {
+    const steps = new StepBudget();
+    const inspector = new WafInspector([], NO_ROUTES, [], steps);
+    inspector.inspect(headOf(target, []));
+    return { ids: inspector.findings.rules().map(({ id }) => id), perByte: steps.taken / target.length };
+  };
+
+  test.each(["&/", "/a&", "/a=b&", "('/", "x//", "/*", "/%2f'", "/a=b;", "//", "/"])(
+    "costs a bounded number of steps a byte: %s",
+    (unit) => {
+      const { ids, perByte } = inspect(`/${unit.repeat(8000 / unit.length)}`);
+      expect(perByte).toBeLessThan(WORST_KNOWN_STEPS);
+      expect(ids).toEqual(/^\/+$/.test(unit) ? [] : expect.arrayContaining(["PROTOCOL-007"]));
+    },
+  );
+
+  test("a hundred marked segments, and any number of slashes, are ordinary", () => {
+    for (const target of ["/a;b=1".repeat(100), `${"/".repeat(4000)}x`, "//x".repeat(100)])
+      expect(inspect(target).ids).toEqual([]);
+  });
+
+  test("a file's name behind many slashes is found", () => {
+    expect(inspect(`/x${"/".repeat(200)}etc/passwd`).ids).not.toEqual([]);
+  });
+});
+
 describe("what costs more than its bytes", () => {
   const inspect = (type: string, body: Buffer): { ids: readonly string[]; isSpent: boolean } => {
     const steps = new StepBudget();
