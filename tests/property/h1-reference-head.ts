@@ -117,9 +117,10 @@ function readTarget(method: string, target: string, from: number) {
   return { path, queryTo: from + queryTo, authority, authorityText };
 }
 
-/** Where a host ends without the dot behind its name and without an empty port. */
+/** Where a host ends without the dot behind its name, an empty port, and zeros before a port. */
 function trimmed([from]: Span, authority: string): Span {
-  return [from, from + authority.replace(/:$/, "").replace(/\.(?=(?::[0-9]+)?$)/, "").length];
+  const withoutZeros = authority.replace(/:$/, "").replace(/:0+(?=[0-9]+$)/, ":");
+  return [from, from + withoutZeros.replace(/\.(?=(?::[0-9]+)?$)/, "").length];
 }
 
 function isAuthority(text: string): boolean {

@@ -9,7 +9,10 @@ import { stopAll } from "../harness/teardown.ts";
 const origin = EchoOrigin.start();
 const gateway = await startGateway({
   config: { server: { cache: { enabled: true } } },
-  routes: [upstream("/", origin, { host: "a.test" })],
+  routes: [
+    upstream("/", origin, { host: "a.test" }),
+    { type: "respond", path: "/port", host: "a.test", body: "{host} {port}" },
+  ],
 });
 afterAll(() => stopAll(gateway, origin));
 
@@ -23,6 +26,9 @@ const SAME = [
   ["https", "a.test:443", "a.test"],
   ["https", "a.test", "a.test:443"],
   ["HTTPS", "a.test", "a.test:443"],
+  ["http", "a.test:080", "a.test"],
+  ["http", "a.test", "a.test:00080"],
+  ["https", "a.test:0443", "a.test:443"],
 ] as const;
 
 const OTHER = [
@@ -33,16 +39,26 @@ const OTHER = [
   ["http", "a.test:8080", "a.test"],
   ["http", "a.test:80", "b.test"],
   ["http", "a.test:80", "a.test:8080"],
+  ["http", "a.test:0443", "a.test"],
+  ["https", "a.test:080", "a.test"],
+  ["http", "a.test:0", "a.test"],
   ["http", "[::80]", "[:"],
   ["http", "a.test", "a.test80"],
 ] as const;
+
+/** As the origin, the key and `{port}` see it. */
+const canonicalOf = (own: string): string =>
+  own
+    .toLowerCase()
+    .replace(/:$/, "")
+    .replace(/:0+(?=\d)/, ":");
 
 describe("a target with an authority and a Host", () => {
   test.each(SAME)(
     "%s://%s/ and Host: %s agree: the origin and the key see what the target says",
     async (scheme, own, host) => {
       const reply = await gateway.once(request(`GET ${scheme}://${own}/echo HTTP/1.1`, [`Host: ${host}`]));
-      const canonical = own.toLowerCase().replace(/:$/, "");
+      const canonical = canonicalOf(own);
       expect([reply.status, json<Echo>(reply).headers.host, json<Echo>(reply).headers["x-forwarded-host"]]).toEqual([
         200,
         canonical,
@@ -54,6 +70,22 @@ describe("a target with an authority and a Host", () => {
   test.each(OTHER)("%s://%s/ and Host: %s do not", async (scheme, own, host) => {
     const reply = await gateway.once(request(`GET ${scheme}://${own}/echo HTTP/1.1`, [`Host: ${host}`]));
     expect([reply.status, reply.fields.get("connection")]).toEqual([400, "close"]);
+  });
+
+  test.each([
+    ["a.test:", "80"],
+    ["a.test:080", "80"],
+    ["a.test.:00443", "443"],
+    ["A.test.:00000", "0"],
+    ["a.test:08080", "8080"],
+  ])("Host: %s alone names port %s, whatever its spelling", async (host, port) => {
+    for (const target of ["/port", `http://${host}/port`]) {
+      expect((await gateway.once(request(`GET ${target} HTTP/1.1`, [`Host: ${host}`]))).text).toBe(`a.test ${port}`);
+    }
+    const echo = json<Echo>(await gateway.once(request("GET /echo HTTP/1.1", [`Host: ${host}`])));
+    expect(echo.headers.host).toBe(
+      host === "a.test:" ? "a.test" : host.endsWith(":080") ? "a.test:80" : `a.test:${port}`,
+    );
   });
 
   test("a stored response is that of the host that the origin has seen", async () => {
@@ -83,7 +115,7 @@ describe("over HTTP/2, :authority and host", () => {
 
   test.each(SAME.filter(([scheme]) => scheme !== "HTTPS"))("%s, %s and %s agree", async (scheme, own, host) => {
     const reply = await ask(scheme, own, host);
-    const canonical = own.toLowerCase().replace(/:$/, "");
+    const canonical = canonicalOf(own);
     expect([reply.status, (JSON.parse(reply.text) as Echo).headers.host]).toEqual([200, canonical]);
   });
 

@@ -47,7 +47,7 @@ describe.each(Object.keys(ways))("%s", (way) => {
     ["A.TEST.:", "a.test", "a.test"],
     ["a.test:80", "a.test", "a.test:80"],
     ["A.test.:80", "a.test", "a.test:80"],
-    ["a.test:00080", "a.test", "a.test:00080"],
+    ["a.test:00080", "a.test", "a.test:80"],
     ["X.B.test.", "*.b.test", "x.b.test"],
     ["[2001:DB8:0:0::1]:80", "v6", "[2001:db8:0:0::1]:80"],
     ["[2001:db8::0.0.0.1]", "v6", "[2001:db8::0.0.0.1]"],

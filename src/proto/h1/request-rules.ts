@@ -323,7 +323,7 @@ const HTTPS: Uint8Array = latin1("https://");
 /** What some bytes are as a host with an optional port. */
 const enum Authority {
   Bad = 0,
-  /** As it goes on: no capitals, no dot at the end of the name, no empty port. */
+  /** As it goes on: no capitals, no dot at the end of the name, no empty port, no zeros before one. */
   Canonical,
   /** Another spelling of one that is canonical. */
   Unusual,
@@ -367,11 +367,17 @@ function judgeAuthority(bytes: Uint8Array, from: number, to: number): Authority 
  */
 function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at++) bytes[at] = LOWER[bytes[at]!]!;
-  let end = bytes[to - 1] === Byte.Colon ? to - 1 : to;
-  let nameTo = end;
+  const portFrom = portStart(bytes, from, to);
+  let end = portFrom === to ? to - 1 : to;
+  // One digit stays of a port that is 0.
+  let digits = portFrom;
+  while (digits >= 0 && digits < end - 1 && bytes[digits] === Byte.Zero) digits++;
+  if (digits > portFrom) {
+    bytes.copyWithin(portFrom, digits, end);
+    end -= digits - portFrom;
+  }
   // Of an IPv6 address the bracket ends the name, and no dot is before it.
-  while (nameTo > from && bytes[nameTo - 1]! >= Byte.Zero && bytes[nameTo - 1]! <= Byte.Nine) nameTo--;
-  nameTo = nameTo > from && bytes[nameTo - 1] === Byte.Colon ? nameTo - 1 : end;
+  const nameTo = portFrom < 0 ? end : portFrom - 1;
   if (bytes[nameTo - 1] === Byte.Dot) {
     bytes.copyWithin(nameTo - 1, nameTo, end);
     end--;
@@ -401,31 +407,44 @@ export function sameAuthority(
  * RFC 9110 §4.2.3
  */
 export function withoutDefaultPort(bytes: Uint8Array, from: number, to: number, isSecure: boolean): number {
-  if (bytes[to - 1] === Byte.Colon) return to - 1;
-  const port = isSecure ? HTTPS_PORT : HTTP_PORT;
-  const end = to - port.length;
-  return end > from && equalsBytes(bytes, end, to, port) ? end : to;
+  const portFrom = portStart(bytes, from, to);
+  const isDefault = portFrom === to || portAt(bytes, portFrom, to) === (isSecure ? HTTPS_PORT : HTTP_PORT);
+  return portFrom > 0 && isDefault ? portFrom - 1 : to;
 }
 
-/** An empty port is no port (RFC 3986 §3.2.3); one with more digits than any has is made to hide something. */
-function judgePort(bytes: Uint8Array, from: number, to: number): Authority {
-  if (from === to) return Authority.Unusual;
-  if (to - from > MAX_PORT_DIGITS) return Authority.Bad;
+/** Where the port of an authority begins, behind its colon; -1 if it has none. */
+function portStart(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1]! >= Byte.Zero && bytes[at - 1]! <= Byte.Nine) at--;
+  return at > from && bytes[at - 1] === Byte.Colon ? at : -1;
+}
+
+/** The number in `bytes[from, to)`; NaN if that is none. */
+function portAt(bytes: Uint8Array, from: number, to: number): number {
   let port = 0;
   for (let at = from; at < to; at++) {
     const digit = bytes[at]! - Byte.Zero;
-    if (digit < 0 || digit > 9) return Authority.Bad;
+    if (digit < 0 || digit > 9) return Number.NaN;
     port = port * 10 + digit;
   }
-  return port > MAX_PORT ? Authority.Bad : Authority.Canonical;
+  return port;
+}
+
+/** An empty port is no port (RFC 3986 §3.2.3), and zeros in front add nothing; one with more digits than any has is made to hide something. */
+function judgePort(bytes: Uint8Array, from: number, to: number): Authority {
+  if (from === to) return Authority.Unusual;
+  if (to - from > MAX_PORT_DIGITS) return Authority.Bad;
+  // Not a number fails this, too.
+  if (!(portAt(bytes, from, to) <= MAX_PORT)) return Authority.Bad;
+  return bytes[from] === Byte.Zero && to - from > 1 ? Authority.Unusual : Authority.Canonical;
 }
 
 function textOf(bytes: Uint8Array, from: number, to: number): string {
   return String.fromCharCode(...bytes.subarray(from, to));
 }
 
-const HTTP_PORT: Uint8Array = latin1(":80");
-const HTTPS_PORT: Uint8Array = latin1(":443");
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
 /** Of `http` in a target of absolute form. */
 const HTTP_LENGTH = 4;
 const LOWER_S = 0x73;

@@ -222,7 +222,8 @@ function hostOf({ request }: Exchange): string {
 
 function portOf(ex: Exchange): string {
   const named = /:(\d{1,5})$/.exec(ex.request.authority())?.[1];
-  return named ?? (ex.scheme === "https" ? "443" : "80");
+  if (named !== undefined) return String(Number(named));
+  return ex.scheme === "https" ? "443" : "80";
 }
 
 function clientPortOf({ client }: Exchange): string {
