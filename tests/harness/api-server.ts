@@ -157,7 +157,7 @@ export class ApiServer {
     return this.change(request, plural, `${namespace}/${name || (body as ClusterObject).metadata.name}`, status, body);
   }
 
-  private change(request: Request, plural: string, key: string, status: string, body: object): Response {
+  private change(request: Request, plural: string, key: string, part: string, body: object): Response {
     const there = this.objects.get(plural)?.get(key);
     const wanted = (body as Partial<ClusterObject>).metadata?.resourceVersion;
     if (request.method === "GET")
@@ -166,10 +166,14 @@ export class ApiServer {
     if (request.method !== "POST" && there === undefined) return Response.json({ message: "none" }, { status: 404 });
     if (there !== undefined && wanted !== undefined && wanted !== there.metadata.resourceVersion)
       return Response.json({ message: "changed" }, { status: 409 });
-    if (status === "") return Response.json(this.store(body as ClusterObject, false), { status: 201 });
+    if (part === "") return Response.json(this.store(body as ClusterObject, false), { status: 201 });
     this.writers.push(request.headers.get("authorization") ?? "");
-    const merged = { ...(there!.status as object), ...(body as { status: object }).status };
-    return Response.json(this.store({ ...there!, status: merged }, false));
+    const written = (body as { status: object }).status;
+    const fields = Object.fromEntries(Object.keys(written).map((name) => [`f:${name}`, {}]));
+    const manager = new URL(request.url).searchParams.get("fieldManager");
+    const managedFields = [{ manager, subresource: "status", fieldsV1: { "f:status": fields } }];
+    const status = { ...(there!.status as object), ...written };
+    return Response.json(this.store({ ...there!, metadata: { ...there!.metadata, managedFields }, status }, false));
   }
 
   private list(plural: string, url: URL): Response {

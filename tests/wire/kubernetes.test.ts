@@ -269,6 +269,42 @@ test("a connection that a client has kept gets nothing more of a Gateway that is
   kept.close();
 });
 
+test("who is not served any more has no word of edge in its status", async () => {
+  const own = await freePort();
+  const listeners = [{ name: "extra", port: own, protocol: "HTTP" }];
+  const spec = {
+    ...{ gatewayClassName: "edge", listeners: [{ name: "http", port: own, protocol: "HTTP", hostname: "a.test" }] },
+    allowedListeners: { namespaces: { from: "Same" } },
+  };
+  const former: ClusterObject = { apiVersion: GATEWAY, kind: "Gateway", metadata: meta("former"), spec };
+  const set: ClusterObject = {
+    ...{ apiVersion: GATEWAY, kind: "ListenerSet", metadata: meta("former") },
+    spec: { parentRef: { name: "former" }, listeners },
+  };
+  const foreign = { ...set, metadata: meta("foreign"), spec: { ...set.spec!, parentRef: { name: "none" } } };
+  const word = { conditions: [{ type: "Accepted", status: "True", reason: "Accepted", message: "" }] };
+  api.put(former, set, { ...foreign, status: word } as ClusterObject);
+  const said = (kind: string, name: string) => {
+    const { conditions } = (api.get(kind, name)?.status ?? {}) as Partial<Conditions>;
+    return shown(conditions);
+  };
+  await eventually(() =>
+    expect(said("ListenerSet", "former")).toEqual(["Accepted True Accepted", "Programmed True Programmed"]),
+  );
+  api.put({ ...former, spec: { ...spec, gatewayClassName: "gone" } });
+  await eventually(() =>
+    expect(said("Gateway", "former")).toEqual(["Accepted Unknown Pending", "Programmed Unknown Pending"]),
+  );
+  api.remove(former);
+  await eventually(() =>
+    expect(said("ListenerSet", "former")).toEqual([
+      ...["Accepted False ParentNotAccepted", "Programmed False ParentNotAccepted"],
+    ]),
+  );
+  expect(said("ListenerSet", "foreign")).toEqual(["Accepted True Accepted"]);
+  api.remove(set);
+});
+
 test("half JSON, 410, 429, 500 and a cut watch: traffic goes on, and the next change is taken up", async () => {
   const lists = () => api.lists.get("httproutes") ?? 0;
   const before = lists();

@@ -1,7 +1,7 @@
 import type { ParentReference } from "./gateway/shapes.ts";
-import type { IngressObject } from "./ingress/ingress-shapes.ts";
+import { type IngressObject, ownIngresses } from "./ingress/ingress-shapes.ts";
 import type { ObjectStore } from "./object-store.ts";
-import type { KubeObject } from "./objects.ts";
+import type { KubeObject, TranslationSettings } from "./objects.ts";
 
 /** The kinds whose objects name hosts. */
 const KINDS = ["HTTPRoute", "GRPCRoute", "Ingress"];
@@ -39,6 +39,8 @@ const ROUTES: Remembered<ReadonlyMap<string, KubeObject>> = new Remembered([
   "ListenerSet",
 ]);
 
+const INGRESSES: Remembered<ReadonlyMap<string, KubeObject>> = new Remembered(["Ingress", "IngressClass"]);
+
 /**
  * Who answers a host's challenges can have a certificate for it: the namespace of the oldest object that names the host does.
  * Routes for every host or for a wildcard get none, since another namespace may have a part of it.
@@ -67,6 +69,19 @@ function hostsOf({ spec }: KubeObject): readonly string[] {
   return [...hostnames, ...rules.map((rule) => (rule as { readonly host?: string }).host ?? "")].map((host) =>
     host.toLowerCase(),
   );
+}
+
+/** Of each host that rules of Ingresses of this controller name, the oldest of them. */
+export function ingressOwners(
+  store: ObjectStore,
+  { controller, ingressClass }: Pick<TranslationSettings, "controller" | "ingressClass">,
+): ReadonlyMap<string, KubeObject> {
+  return INGRESSES.of(store, `${controller} ${ingressClass}`, () => {
+    const owners = new Map<string, KubeObject>();
+    for (const ingress of ownIngresses(store, { controller, ingressClass }))
+      for (const host of hostsOf(ingress)) if (host !== "" && !owners.has(host)) owners.set(host, ingress);
+    return owners;
+  });
 }
 
 /** Of each host, the oldest HTTPRoute or GRPCRoute that names it and has a Gateway of this controller. */

@@ -24,6 +24,8 @@ export class ObjectStore {
   private readonly unreadable: Map<string, UnreadableObject> = new Map();
   /** EndpointSlices by their Service: there are more of them than of all else. */
   private readonly slices: Map<string, Map<string, KubeObject>> = new Map();
+  /** Kinds, with their namespaces or "", that have been listed. */
+  private readonly listed: Set<string> = new Set();
   private readonly stamps: Map<string, number> = new Map();
   private readonly listeners: Set<(kind: string) => void> = new Set();
   /** By kind and name, those that have changed since `takeChanges`, as they were then. */
@@ -138,6 +140,12 @@ export class ObjectStore {
       if ((namespace === undefined || one.namespace === namespace) && !there.has(keyOf(one.namespace, one.name)))
         this.remove(kind, one.namespace, one.name);
     for (const object of objects) this.put(object);
+    this.listed.add(`${kind} ${namespace ?? ""}`);
+  }
+
+  /** Whether all objects of a kind are known: what is not there then does not exist. @param namespace "" for a kind of the whole cluster */
+  isListed(kind: string, namespace: string): boolean {
+    return this.listed.has(`${kind} `) || this.listed.has(`${kind} ${namespace}`);
   }
 
   /** @returns takes the listener off */

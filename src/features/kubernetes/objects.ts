@@ -10,6 +10,8 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** Whether this controller has written its status, and no other one has written that since. */
+  readonly hasOwnStatus?: boolean;
 }
 
 /** An object as the API server has it. What it says is data of others: each member is examined before it is used. */

@@ -22,10 +22,13 @@ const MAX_WAIT_MS = 60_000;
 /** Talks to the API server. */
 export class ApiClient {
   readonly access: ApiAccess;
+  /** The name under which it writes statuses: it tells them from those of other controllers. */
+  readonly manager: string;
   private readonly timeoutMs: number;
 
-  constructor(access: ApiAccess, timeoutMs: number = TIMEOUT_MS) {
+  constructor(access: ApiAccess, manager: string = "edge", timeoutMs: number = TIMEOUT_MS) {
     this.access = access;
+    this.manager = manager;
     this.timeoutMs = timeoutMs;
   }
 

@@ -89,7 +89,10 @@ export class Cluster {
 
   start(): void {
     try {
-      this.begin(new ApiClient(apiAccess(this.config, process.env)));
+      const { controller, ingressClass } = this.config;
+      // As long as a name of a manager may be.
+      const manager = `edge ${controller} ${ingressClass}`.slice(0, 128);
+      this.begin(new ApiClient(apiAccess(this.config, process.env), manager));
       this.say("kubernetes", "");
     } catch (error) {
       this.say("kubernetes", messageOf(error));

@@ -151,8 +151,11 @@ export class KindWatch {
   }
 
   /** Items of lists have no kind of their own. */
-  private named(object: KubeObject): KubeObject {
-    return { ...object, kind: this.kind.kind };
+  private named({ metadata, ...object }: KubeObject): KubeObject {
+    // Who has written which member is as large as the object: one word of it counts.
+    const { managedFields, ...kept } = metadata as ManagedMeta;
+    const isOwn = hasOwnStatus(managedFields, this.client.manager);
+    return { ...object, kind: this.kind.kind, metadata: isOwn ? { ...kept, hasOwnStatus: true } : kept };
   }
 
   /** @returns milliseconds until the next attempt */
@@ -200,6 +203,20 @@ interface ListMeta {
   readonly resourceVersion?: string;
   readonly continue?: string;
 }
+
+type ManagedMeta = KubeObject["metadata"] & { readonly managedFields?: unknown };
+
+/** Whether a manager is the last one that has written conditions or addresses of a status. */
+function hasOwnStatus(managedFields: unknown, manager: string): boolean {
+  if (!Array.isArray(managedFields)) return false;
+  return managedFields.some((entry: unknown) => {
+    const one = (entry ?? {}) as { readonly manager?: unknown; readonly fieldsV1?: { readonly "f:status"?: unknown } };
+    const fields = one.manager === manager ? one.fieldsV1?.["f:status"] : null;
+    return typeof fields === "object" && fields !== null && STATUS_MEMBERS.some((name) => name in fields);
+  });
+}
+
+const STATUS_MEMBERS: readonly string[] = ["f:conditions", "f:loadBalancer"];
 
 function isObject(value: unknown): value is KubeObject {
   const { metadata } = (value ?? {}) as { readonly metadata?: { readonly name?: unknown } };

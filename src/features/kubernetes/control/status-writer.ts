@@ -130,7 +130,7 @@ export class StatusWriter {
     const { resourceVersion } = object.metadata;
     try {
       const body = { metadata: { resourceVersion }, status: status };
-      const path = `${this.pathOf(patch.object)}/status`;
+      const path = `${this.pathOf(patch.object)}/status?${new URLSearchParams({ fieldManager: this.client.manager })}`;
       const response = await this.client.call("PATCH", path, body, "application/merge-patch+json");
       if (response.status < 300) {
         this.failures.delete(key);

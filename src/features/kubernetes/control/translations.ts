@@ -139,9 +139,10 @@ const WRITTEN_ONLY: readonly string[] = ["Ingress", "GatewayClass"];
 /** Whether nothing but a status has changed that edge writes. */
 function isOwnWord({ kind, before, after, isUnreadable }: ObjectChange): boolean {
   if (isUnreadable || before === null || after === null || !WRITTEN_ONLY.includes(kind)) return false;
-  const [a, b] = [before, after].map(({ spec, metadata: { labels, annotations, creationTimestamp, generation } }) => [
-    ...[spec, labels, annotations, creationTimestamp, generation],
-  ]);
+  const [a, b] = [before, after].map(({ spec, metadata }) => {
+    const { labels, annotations, creationTimestamp, generation, hasOwnStatus } = metadata;
+    return [spec, labels, annotations, creationTimestamp, generation, hasOwnStatus];
+  });
   return before.metadata.deletionTimestamp === after.metadata.deletionTimestamp && Bun.deepEquals(a, b);
 }
 

@@ -1,5 +1,6 @@
+import { isOlder } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
-import type { ObjectCondition } from "../objects.ts";
+import { type KubeObject, nameOf, type ObjectCondition } from "../objects.ts";
 import { commonHosts } from "./hosts.ts";
 import { allowsNamespace, isAnothers, type JudgedListener } from "./listeners.ts";
 import { condition, GATEWAY_GROUP, type ParentReference, type RouteObject } from "./shapes.ts";
@@ -25,6 +26,7 @@ interface ParentListeners {
   readonly all: readonly JudgedListener[];
 }
 
+const WITH_RULES: readonly string[] = ["HTTPRoute", "GRPCRoute"];
 const WITH_HOSTS: readonly string[] = ["HTTPRoute", "GRPCRoute", "TLSRoute"];
 
 /** Attaches a route to the listeners that its parents have for it; null if none of its parents is served here. */
@@ -44,6 +46,42 @@ export function attachedRoute(store: ObjectStore, route: RouteObject, parentsOf:
   if (parents.length === 0) return null;
   for (const listener of attachments.keys()) listener.attached++;
   return { route, attachments: [...attachments.values()], parents };
+}
+
+/**
+ * The same without hosts that older Ingresses of other namespaces have. At one address Gateways and Ingresses share listeners, and no Ingress says who
+ * else may have its host.
+ */
+export function withoutIngressHosts(
+  { route, attachments, parents }: AttachedRoute,
+  owners: ReadonlyMap<string, KubeObject>,
+  ports: readonly number[],
+): AttachedRoute {
+  const lost = new Set<KubeObject>();
+  if (owners.size === 0 || !WITH_RULES.includes(route.kind)) return { route, attachments, parents };
+  const isFree = (host: string): boolean => {
+    const owner = owners.get(host);
+    if (owner === undefined || owner.metadata.namespace === route.metadata.namespace || !isOlder(owner, route))
+      return true;
+    lost.add(owner);
+    return false;
+  };
+  const left = attachments.map(({ listener, hosts }) =>
+    ports.includes(listener.shape.port) ? { listener, hosts: hosts.filter(isFree) } : { listener, hosts },
+  );
+  if (lost.size === 0) return { route, attachments, parents };
+  const message = `hosts belong to the older ${[...lost].map((one) => `Ingress ${nameOf(one)}`).join(", ")}`;
+  const isServed = left.some(({ hosts }) => hosts.length > 0);
+  if (!isServed) for (const { listener } of left) listener.attached--;
+  const told = parents.map(({ ref, accepted }) => {
+    if (accepted.status !== "True") return { ref, accepted };
+    const { generation } = route.metadata;
+    return {
+      ref,
+      accepted: condition(generation, "Accepted", isServed, isServed ? "Accepted" : "HostnameConflict", message),
+    };
+  });
+  return { route, attachments: left, parents: told };
 }
 
 function foundListeners(

@@ -1,4 +1,4 @@
-import { routeOwners } from "../host-owners.ts";
+import { ingressOwners, routeOwners } from "../host-owners.ts";
 import type { ObjectStore } from "../object-store.ts";
 import {
   type CertificateUse,
@@ -14,11 +14,12 @@ import {
 } from "../objects.ts";
 import type { PolicyTable } from "../policy/policy-table.ts";
 import { type GatewayPlace, gatewayPlaces, listenerName, PLACE_FAULTS } from "./addresses.ts";
-import { type AttachedRoute, attachedRoute } from "./attachment.ts";
+import { type AttachedRoute, attachedRoute, withoutIngressHosts } from "./attachment.ts";
 import { backendCertificate } from "./backend-certificate.ts";
 import { BackendResolver } from "./backend-refs.ts";
 import { BackendTlsPolicies } from "./backend-tls.ts";
 import { SUPPORTED_FEATURES } from "./features.ts";
+import { formerStatuses } from "./former-statuses.ts";
 import { translatedRules } from "./http-rules.ts";
 import { isSetServed, type JudgedSet, judgedSets, setStatus } from "./listener-sets.ts";
 import { type JudgedListener, judgedListeners, listenerStatus, takesUnverified } from "./listeners.ts";
@@ -67,7 +68,7 @@ export function translatedGateways(
     const there = byGateway.get(gateway) ?? [];
     return { own: there.filter((one) => one.owner === owner), all: isShared ? listeners : there };
   };
-  const { routes, left } = attachedRoutes(store, parentsOf);
+  const { routes, left } = attachedRoutes(store, parentsOf, settings);
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
   const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
   const whole = wholePlaces(translated.groups);
@@ -89,6 +90,7 @@ export function translatedGateways(
       // Without a class of its own, edge knows nothing about parents.
       ...(classes.length === 0 ? [] : left.flatMap((route) => leftStatus(route, settings) ?? [])),
       ...policies.statuses(settings.controller),
+      ...formerStatuses(store),
     ],
     events: [],
     // Whether an address or a port is free by now only another translation finds out.
@@ -123,13 +125,19 @@ function isPlaced({ place, listeners }: JudgedGateway): boolean {
 }
 
 /** The routes that have a Gateway of ours, and all that have none. */
-function attachedRoutes(store: ObjectStore, parentsOf: Parameters<typeof attachedRoute>[2]) {
+function attachedRoutes(
+  store: ObjectStore,
+  parentsOf: Parameters<typeof attachedRoute>[2],
+  settings: TranslationSettings,
+) {
   const left: RouteObject[] = [];
+  const owners = settings.pool.length === 0 ? ingressOwners(store, settings) : new Map<string, KubeObject>();
+  const { http, https } = settings.ingressPorts;
   const routes = ROUTE_KINDS.flatMap((kind) =>
     store.list<RouteObject>(kind).flatMap((route) => {
       const attached = attachedRoute(store, route, parentsOf);
       if (attached === null) left.push(route);
-      return attached ?? [];
+      return attached === null ? [] : withoutIngressHosts(attached, owners, [http, https]);
     }),
   );
   return { routes, left };

@@ -44,8 +44,19 @@ export function translatedIngresses(
   policies: PolicyTable,
 ): Translation {
   const ours = ownIngresses(store, settings);
-  if (ours.length === 0) return { routes: [], listeners: [], statuses: [], events: [] };
-  return new IngressWork(store, settings, policies, ours).result();
+  const former = formerIngressStatuses(store, new Set(ours));
+  if (ours.length === 0) return { routes: [], listeners: [], statuses: former, events: [] };
+  const made = new IngressWork(store, settings, policies, ours).result();
+  return { ...made, statuses: [...made.statuses, ...former] };
+}
+
+/** Ingresses that this controller has served, and whose class is none of its own any more, have none of its addresses. */
+function formerIngressStatuses(store: ObjectStore, ours: ReadonlySet<IngressObject>): StatusPatch[] {
+  if (!store.isListed("IngressClass", "")) return [];
+  const left = store
+    .list<IngressObject>("Ingress")
+    .filter((one) => one.metadata.hasOwnStatus === true && !ours.has(one));
+  return left.map((one) => ({ object: refOf(one), status: { loadBalancer: { ingress: null } } }));
 }
 
 /** An Ingress with what its annotations say. */

@@ -32,7 +32,7 @@ function writerOf(count: number, respond = () => 200) {
   const client = {
     call: async (_: string, path: string, body: { status: object }) => {
       const status = respond();
-      const i = Number(/\/r(\d+)\/status$/.exec(path)![1]);
+      const i = Number(/\/r(\d+)\/status\?/.exec(path)![1]);
       if (status < 300) {
         seen.written.push(`r${i}`);
         store.put(route(i, seen.written.length, body.status) as never);
