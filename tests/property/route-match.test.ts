@@ -1,16 +1,14 @@
 // For random tables with `match` and random requests, the router finds what a plain reading of docs/routing.md finds.
+
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { MatchConfig } from "../../src/config/match-settings.ts";
-import { Fault } from "../../src/core/fault.ts";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { RequestMatcher } from "../../src/features/route/request-matcher.ts";
-import { RouteExactPhase, RoutePrefixPhase } from "../../src/features/route/routing-phases.ts";
-import { Verdict } from "../../src/message/exchange.ts";
 import { RequestHead } from "../../src/message/request-head.ts";
 import { RequestParser } from "../../src/proto/h1/request-parser.ts";
-import { recordedExchange } from "../unit/features/route/recorded-exchange.ts";
 import { routeInit } from "../unit/features/route/route-inits.ts";
+import { routed } from "../unit/features/route/routed.ts";
 
 /** A route of the table, and what it asks of the request: a team, a version, both or nothing. */
 interface Row {
@@ -66,16 +64,7 @@ function found(rows: readonly Row[], request: Asked): string {
     return config === null ? init : { ...init, match: new RequestMatcher(config, one.label, 0) };
   });
   const router = buildRouter(inits);
-  const { ex, faults } = recordedExchange(headOf(request));
-  const bodies = { maxBodyBytes: 0, rejectsChunked: false };
-  const phases = [
-    new RouteExactPhase({ router, bodies, guard: null, isPreflight: null }),
-    new RoutePrefixPhase(router, bodies),
-  ];
-  let verdict: Verdict = Verdict.Next;
-  for (const phase of phases) if (verdict === Verdict.Next) verdict = phase.run(ex);
-  if (verdict === Verdict.Next) return ex.route!.label;
-  return faults[0] === Fault.MethodNotAllowed ? `405 ${ex.detail}` : "404";
+  return routed(router, headOf(request));
 }
 
 function headOf({ path: target, method, host, team, version }: Asked): RequestHead {

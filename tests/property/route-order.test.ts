@@ -1,16 +1,14 @@
 // For random tables of routes and random requests, the router finds what sorting by the rule of docs/routing.md#which-route-wins finds.
+
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { NO_MATCH } from "../../src/config/match-settings.ts";
-import { Fault } from "../../src/core/fault.ts";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { RequestMatcher } from "../../src/features/route/request-matcher.ts";
-import { RouteExactPhase, RoutePrefixPhase } from "../../src/features/route/routing-phases.ts";
-import { Verdict } from "../../src/message/exchange.ts";
 import { RouteKind } from "../../src/message/route.ts";
 import { LateExpression } from "../../src/proto/expression/expression.ts";
-import { recordedExchange } from "../unit/features/route/recorded-exchange.ts";
 import { routeInit } from "../unit/features/route/route-inits.ts";
+import { routed } from "../unit/features/route/routed.ts";
 import { headOfTarget } from "../unit/proto/target/head-of-target.ts";
 
 interface Row {
@@ -92,16 +90,7 @@ function found(all: readonly Row[], isHostFirst: boolean, target: string, name: 
     }),
     isHostFirst,
   );
-  const { ex, faults } = recordedExchange(headOfTarget(target, name, authority));
-  const bodies = { maxBodyBytes: 0, rejectsChunked: false };
-  const phases = [
-    new RouteExactPhase({ router, bodies, guard: null, isPreflight: null }),
-    new RoutePrefixPhase(router, bodies),
-  ];
-  let verdict: Verdict = Verdict.Next;
-  for (const phase of phases) if (verdict === Verdict.Next) verdict = phase.run(ex);
-  if (verdict === Verdict.Next) return ex.route!.label;
-  return faults[0] === Fault.MethodNotAllowed ? `405 ${ex.detail}` : "404";
+  return routed(router, headOfTarget(target, name, authority));
 }
 
 /** Where a route stands: of two, the first that differs decides; the higher goes before. */

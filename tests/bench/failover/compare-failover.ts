@@ -4,6 +4,7 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { table } from "../figures.ts";
+import { runToExit } from "../run-to-exit.ts";
 import { type FailoverGateway, failoverGateways } from "./failover-gateways.ts";
 import type { FailoverCount } from "./failover-load.ts";
 import { runFailover } from "./failover-run.ts";
@@ -19,14 +20,7 @@ const { values } = parseArgs({
 /** Load beyond which a machine is called busy. */
 const BUSY_LOAD = 2;
 
-// Not thrown on: Bun would end without the exit handlers that end servers and origins.
-try {
-  await main();
-} catch (error) {
-  console.error(error);
-  process.exit(1);
-}
-process.exit(0);
+await runToExit(main);
 
 async function main(): Promise<void> {
   const gateways = failoverGateways(values.edge).filter((one) => executableOf(one) !== null);

@@ -10,6 +10,7 @@ import { FullBacklog } from "../../harness/full-backlog.ts";
 import { freePort, startGateway } from "../../harness/gateway.ts";
 import { exchangeOnce, request } from "../../harness/raw-client.ts";
 import { table } from "../figures.ts";
+import { runToExit } from "../run-to-exit.ts";
 import { BROKEN_ORIGINS, type BrokenOrigin } from "./broken-list.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string", default: join(import.meta.dir, "results.md") } } });
@@ -28,14 +29,7 @@ const authority = await TestAuthority.make("known");
 const authorityFile = join(folder, "known.pem");
 writeFileSync(authorityFile, authority.cert);
 
-// Not thrown on: Bun would end without the exit handlers that end servers and origins.
-try {
-  await main();
-} catch (error) {
-  console.error(error);
-  process.exit(1);
-}
-process.exit(0);
+await runToExit(main);
 
 async function main(): Promise<void> {
   const origins = new BrokenOrigins();

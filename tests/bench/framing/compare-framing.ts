@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { MultihopReport } from "../../../src/tools/multihop/report.ts";
 import { ORIGIN_NAMES, RealOrigins } from "../../conformance/real-origins.ts";
+import { runToExit } from "../run-to-exit.ts";
 import { freePorts, ServerProcess } from "../server-process.ts";
 import { type FramingGateway, framingGateways } from "./framing-gateways.ts";
 import { framingTable, type GatewayReport } from "./framing-table.ts";
@@ -20,14 +21,7 @@ const { values } = parseArgs({
   },
 });
 
-// Not thrown on: Bun would end without the exit handlers that end servers and origins.
-try {
-  await main();
-} catch (error) {
-  console.error(error);
-  process.exit(1);
-}
-process.exit(0);
+await runToExit(main);
 
 async function main(): Promise<void> {
   const gateways = framingGateways(values.edge);

@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { cpuSeconds } from "../process-stats.ts";
+import { runToExit } from "../run-to-exit.ts";
 import { corpusCases } from "./corpus-cases.ts";
 import { crsCases } from "./crs-cases.ts";
 import { goTestWafCases } from "./gotestwaf-cases.ts";
@@ -34,14 +35,7 @@ const ROUND_S = 0.8;
 const BATCH = 40;
 const ROUNDS = 3;
 
-// Not thrown on: Bun would end without the exit handlers that end servers.
-try {
-  await main();
-} catch (error) {
-  console.error(error);
-  process.exit(1);
-}
-process.exit(0);
+await runToExit(main);
 
 async function main(): Promise<void> {
   const parts = await goParts();

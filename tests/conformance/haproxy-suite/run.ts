@@ -1,6 +1,7 @@
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { endProcessesIn } from "../processes-in.ts";
 
 /** How long one file of the suite may take, for VTest and for all. */
 const TEST_SECONDS = 20;
@@ -90,7 +91,7 @@ async function runFile(
   );
   const output = await new Response(child.stdout).text();
   const code = await child.exited;
-  endLeftIn(own);
+  endProcessesIn(own);
   const noted = notedDirectives(readFileSync(notes, "utf8"));
   rmSync(own, { recursive: true, force: true });
   const isShut = /This address is not set up yet|not allowed from this address|rxhdr\|HTTP\/1\.1 503/.test(output);
@@ -99,17 +100,6 @@ async function runFile(
   const failure = /^---- \w+ +(.*)$/m.exec(output)?.[1];
   const need = /SKIPPING test, lacking feature: (.*)$/m.exec(output)?.[1];
   return { file, outcome, held, said: failure ?? need ?? (code === 124 ? "it took too long" : ""), noted, output };
-}
-
-/** Ends gateways that serve a configuration of a folder: a test that is cut short leaves them behind. */
-function endLeftIn(folder: string): void {
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(`${folder}/`)) process.kill(Number(pid), "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  }
 }
 
 /** A copy of the suite whose clients of HTTP/2 take the frame for the window of the connection that edge sends behind its SETTINGS. */

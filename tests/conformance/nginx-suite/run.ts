@@ -1,17 +1,8 @@
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runProcess } from "../../harness/run-process.ts";
+import { endProcessesIn } from "../processes-in.ts";
 import { asStandard } from "./as-standard.ts";
 import { readTap, type TapResult } from "./tap.ts";
 
@@ -72,22 +63,10 @@ async function runFile(
     env: { ...process.env, TEST_NGINX_BINARY: binary, TMPDIR: own, EDGE_SUITE_NOTES: notes, TEST_NGINX_UNSAFE: "" },
     timeout: (FILE_SECONDS + 10) * 1000,
   });
-  endLeftOvers(own);
+  endProcessesIn(own);
   const noted = notedDirectives(readFileSync(notes, "utf8"));
   rmSync(own, { recursive: true, force: true });
   return { file, ...readTap(output), noted, isLate: code === 124 || code === 137, output };
-}
-
-/** Ends what a file has left running: processes that have its folder in their command line. */
-function endLeftOvers(folder: string): void {
-  if (!existsSync("/proc/self/cmdline")) return;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`${folder}/`)) process.kill(Number(pid), "SIGKILL");
-    } catch {
-      // It has ended.
-    }
-  }
 }
 
 /** A copy of the suite whose heads end their lines with CRLF. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import {
   ACCESS_FIELDS,
   type AccessField,
@@ -8,25 +7,14 @@ import {
 } from "../../../../src/features/telemetry/access-fields.ts";
 import { AccessLog, linePolicy } from "../../../../src/features/telemetry/access-log.ts";
 import type { LineForm } from "../../../../src/features/telemetry/line-formats.ts";
-import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { Attempt } from "../../../../src/message/exchange.ts";
 import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
-import { fakeTelemetry, NAMES, USUAL_LINES } from "./telemetry-fake.ts";
+import { fakeAccessPorts, fakeTelemetry, USUAL_LINES } from "./telemetry-fake.ts";
 
 function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExchange>[0], change: object = {}): string {
   const telemetry = fakeTelemetry();
-  const ports = {
-    clock: telemetry.clock,
-    random: () => 0,
-    namesUsers: true,
-    namesTraces: true,
-    namesCountries: true,
-    namesListeners: true,
-    names: NAMES,
-    threshold: new LogThreshold(),
-    addresses: new ShownAddresses(),
-  };
+  const ports = fakeAccessPorts(telemetry);
   const { ex } = fakeExchange(request);
   Object.assign(ex, change);
   new AccessLog(samePolicy(linePolicy({ ...USUAL_LINES, ...form }, telemetry.batch, false, ports)), ports).onEnd(ex);

@@ -1,27 +1,15 @@
 import { expect, test } from "bun:test";
 import { wrappedTable } from "../../../../src/cli/help/wrapped.ts";
-import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/features/telemetry/access-fields.ts";
 import { AccessLog, linePolicy } from "../../../../src/features/telemetry/access-log.ts";
-import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { logReference } from "../../../../src/help/log-reference.ts";
 import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange } from "./exchange-fake.ts";
-import { fakeTelemetry, loggedLines, NAMES, USUAL_LINES } from "./telemetry-fake.ts";
+import { fakeAccessPorts, fakeTelemetry, loggedLines, USUAL_LINES } from "./telemetry-fake.ts";
 
 test("every field of an access line is explained, in its order", () => {
   const telemetry = fakeTelemetry();
-  const ports = {
-    clock: telemetry.clock,
-    random: () => 0,
-    namesUsers: true,
-    namesTraces: true,
-    namesCountries: true,
-    namesListeners: true,
-    names: NAMES,
-    threshold: new LogThreshold(),
-    addresses: new ShownAddresses(),
-  };
+  const ports = fakeAccessPorts(telemetry);
   new AccessLog(samePolicy(linePolicy(USUAL_LINES, telemetry.batch, false, ports)), ports).onEnd(
     fakeExchange({ headers: [] }).ex,
   );

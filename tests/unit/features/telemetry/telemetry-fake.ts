@@ -1,6 +1,8 @@
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { EVENTS, type GatewayLog } from "../../../../src/facts/events.ts";
 import { EventLog } from "../../../../src/features/telemetry/event-log.ts";
 import { LogBatch } from "../../../../src/features/telemetry/log-batch.ts";
+import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { Refusals } from "../../../../src/features/telemetry/refusals.ts";
 import { TelemetryLabels } from "../../../../src/features/telemetry/route-labels.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../../src/memory/counter-table.ts";
@@ -60,4 +62,19 @@ export function loggedLines(telemetry: FakeTelemetry): Record<string, unknown>[]
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** What an access log needs, with everything named. */
+export function fakeAccessPorts({ clock }: ReturnType<typeof fakeTelemetry>) {
+  return {
+    clock,
+    random: () => 0,
+    namesUsers: true,
+    namesTraces: true,
+    namesCountries: true,
+    namesListeners: true,
+    names: NAMES,
+    threshold: new LogThreshold(),
+    addresses: new ShownAddresses(),
+  };
 }

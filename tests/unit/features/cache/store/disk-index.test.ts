@@ -1,21 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { latin1 } from "../../../../../src/core/bytes.ts";
-import { CacheKey } from "../../../../../src/features/cache/store/cache-key.ts";
+import type { CacheKey } from "../../../../../src/features/cache/store/cache-key.ts";
 import { type DiskEntry, DiskIndex } from "../../../../../src/features/cache/store/disk-index.ts";
 import { createDiskIndex } from "../../../../../src/features/cache/store/disk-layout.ts";
+import { seededKey } from "./store-fill.ts";
 
 const THREADS = 4;
 const SEED = 5;
 
 function keyOf(path: string, variant = 0): CacheKey {
-  const key = new CacheKey(SEED);
-  const text = latin1(`a.test\0${path}`);
-  key.begin(text.length + 8);
-  key.add(text, 0, text.length);
-  key.endUri();
-  key.addByte(variant + 1);
-  key.endVariant();
-  return key;
+  return seededKey(SEED, path, variant);
 }
 
 function entryOf(key: CacheKey, row: number, offset: number, more: Partial<DiskEntry> = {}): DiskEntry {

@@ -21,9 +21,14 @@ export function factsOf(storedAtMs: number, freshUntilMs: number, more: Partial<
   };
 }
 
-/** The key of a path and a variant. */
+/** The key of a path and a variant in a store. */
 export function keyOf(store: CacheStore, path: string, variant = 0): CacheKey {
-  const key = new CacheKey(store.memory.seed);
+  return seededKey(store.memory.seed, path, variant);
+}
+
+/** The key of a path and a variant. */
+export function seededKey(seed: number, path: string, variant = 0): CacheKey {
+  const key = new CacheKey(seed);
   const text = latin1(`a.test\0${path}`);
   key.begin(text.length + 8);
   key.add(text, 0, text.length);
