@@ -79,7 +79,7 @@ export function endsDocument(text: string): boolean {
   return /(?:^|\n)\.\.\.[ \t]*(?:#[^\n]*)?$/.test(text.slice(-MAX_END_LINE).trimEnd());
 }
 
-/** What cannot be examined is there: reading it names the fault. */
+/** A path that the system does not let edge look at is there: reading it names the fault. */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -92,5 +92,5 @@ const NOT_TEXT = "not a text file in UTF-8";
 const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i;
 /** What either file may have, in bytes. */
 export const MAX_CONFIG_FILE_BYTES = 16_777_216;
-/** Characters of the last line that are examined, with the blank lines after it. */
+/** Characters of the last line that edge reads, with the blank lines after it. */
 const MAX_END_LINE = 1024;

@@ -70,7 +70,7 @@ export class ConfiguredFiles {
   folder(key: KeyPath, path: string): string {
     const full = this.absolute(path);
     const fault = readFault(full, "folder");
-    // The folder is searched for beside the configuration file, not where the command was typed: say where that is.
+    // edge looks for the folder beside the configuration file, not where you typed the command: say where that is.
     if (fault !== "")
       this.log.fault(key, `expected an existing folder, found ${quote(path)}: ${fault} (looked for ${full})`);
     return full;

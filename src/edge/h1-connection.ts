@@ -547,7 +547,7 @@ export interface UpgradeHandler {
 
 /**
  * A connection of HTTP/1.1 whose client may yet begin with HTTP/2's preface. RFC 9113 §3.4: no parser of HTTP/1.1 lets
- * that pass, so it is searched for where a first head is refused, and the choice costs HTTP/1.1 nothing.
+ * that pass, so edge looks for it if it refuses a first head, and the choice costs HTTP/1.1 nothing.
  */
 export class H1OrH2Connection extends H1Connection {
   private readonly upgrades: UpgradeHandler;

@@ -103,7 +103,7 @@ export class H3Session implements IdleConnection, H3StreamSession {
     return this.hasAsked || idleMs >= IDLE_NEWCOMER_MS ? idleMs : -1;
   }
 
-  /** Its place is wanted: it is free at once, so that the next one that is searched for is another. */
+  /** Its place is wanted: it is free at once, so that the next search finds another one. */
   closeIdle(): void {
     this.end();
     this.endpoint.forget(this);

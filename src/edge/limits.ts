@@ -2,7 +2,7 @@
 export const DRAIN_BYTES = 65536;
 /** Milliseconds that draining an unread request body may take. docs/bodies.md#unread-bodies */
 export const DRAIN_MS = 100;
-/** Connections that are compared when the one that has been idle longest is searched for. */
+/** Connections that a search for the one that has been idle longest compares. */
 export const MAX_IDLE_LOOKS = 256;
 /** Milliseconds that a connection has been idle at least when it is closed to make room: others ask all the time. */
 export const MIN_IDLE_CLOSED_MS = 250;

@@ -92,7 +92,7 @@ class SharedKeys {
     if (name === undefined) {
       name = this.freeName(key);
       this.names.set(id, name);
-      // The place is taken before its content is examined.
+      // The place is taken before its content is read.
       this.definitions[name] = null;
       this.definitions[name] = this.of(schema);
     }
@@ -211,7 +211,7 @@ function boundsOf({ min, max }: { readonly min: number; readonly max: number }, 
   };
 }
 
-/** Texts are trimmed before they are examined; letters of either case are written out, since a schema has no flags. */
+/** edge trims texts before it checks them; letters of either case are written out, since a schema has no flags. */
 function patternOf({ source, flags }: RegExp): string {
   const [group, groupEnd] = [source.indexOf("("), source.lastIndexOf(")") + 1];
   const outside = group < 0 || groupEnd < group ? source : source.slice(0, group) + source.slice(groupEnd);

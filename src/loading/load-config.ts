@@ -54,7 +54,7 @@ export interface ConfigRequest {
   /** `--routes`, or null for `routes.yaml` beside the configuration. */
   readonly routesPath: string | null;
   readonly cwd: string;
-  /** What is examined where `cwd` has no configuration; SYSTEM_CONFIG where it is left out. */
+  /** The file that edge reads if `cwd` has no configuration; SYSTEM_CONFIG by default. */
   readonly systemConfig?: string;
   /** For `${NAME}`; `process.env` fits. */
   readonly env: Environment;

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 const QUIET_MS = 300;
 /** Milliseconds after which they are told although there is no quiet. */
 const LONGEST_MS = 3000;
-/** How often the files are examined in any case: not every file system tells of changes. */
+/** How often edge checks the files in any case: not every file system reports changes. */
 const POLL_MS = 30_000;
 /** How often the folders are: one that is deleted and made anew is another, of which no watch tells. */
 const FOLDERS_MS = 500;

@@ -70,7 +70,7 @@ interface Entry {
   isAsking: boolean;
   /** Whether it will be asked in a moment. */
   isDue: boolean;
-  /** Whether it is examined once its time to live is over. */
+  /** Whether the resolver looks it up again once its time to live is over. */
   isWatched: boolean;
   toldMs: number;
   /** Where the next connection begins among the addresses. */

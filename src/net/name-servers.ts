@@ -2,7 +2,7 @@ import { lookup, Resolver } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
 import { ipVersion, parseAddress, reverseName } from "../core/ip-address.ts";
 
-/** Names of one address that are examined. */
+/** Names of one address that edge reads at most. */
 const MAX_REVERSE_NAMES = 4;
 
 /** What asking for a name has given. */
@@ -227,7 +227,7 @@ class WatchedFile<T> {
 const NO_RECORDS: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "ENONAME"]);
 const QUERY_TIMEOUT_MS = 500;
 const QUERY_TRIES = 2;
-/** Without a time to live, and for files, which are examined each time. */
+/** Without a time to live, and for files, which edge reads each time. */
 const FILE_TTL_MS = 1000;
 /** A response is used for a second even if it says 0, so that a burst of connections asks once. */
 const MIN_TTL_MS = 1000;

@@ -188,7 +188,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     for (const stream of this.waiting) {
       const connection = this.connectionFor(stream.leastSerial, stream.expectedBytes);
       if (connection === null) {
-        // One that needs a new connection does not hold up the others; many of them are examined next time.
+        // A waiter that needs a new connection does not hold up the others; the pool tries the rest next time.
         const isAny = stream.leastSerial === 0 && stream.expectedBytes < 0;
         if (isAny || ++misses > MAX_MISSES) break;
         continue;

@@ -74,7 +74,7 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
   return buildRouter(all, isHostFirst(config));
 }
 
-/** Whether the host of a request is examined before its path. docs/routing.md#which-route-wins */
+/** Whether the host of a request counts before its path. docs/routing.md#which-route-wins */
 export function isHostFirst({ server }: Pick<RuntimeConfig, "server">): boolean {
   return server.routeOrder !== "path_first";
 }

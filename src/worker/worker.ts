@@ -83,7 +83,7 @@ const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
 /** How long no keys are asked for after the control thread did not answer. */
 const KEYS_PAUSE_MS = 1000;
-/** How often the free space of the disk is examined, where the room for bodies depends on it. */
+/** How often edge reads the free space of the disk, if the room for bodies depends on it. */
 const DISK_LOOK_MS = 1000;
 
 /** A configuration that is built and not in use. */

@@ -1,7 +1,7 @@
 import { SCRAPER_NAMES } from "./agent-names.ts";
 import { CRAWLER_NAMES, CRAWLERS, type CrawlerName } from "./crawlers.ts";
 
-/** Bytes of a user agent that are examined, and that a pass is bound to: the cost is the same whatever a client sends. */
+/** Bytes of a user agent that edge reads, and binds a pass to: the cost is the same whatever a client sends. */
 export const MAX_BOUND_AGENT_BYTES = 512;
 /** User agents whose names a worker remembers to have looked for. */
 const MAX_REMEMBERED_AGENTS = 1024;

@@ -9,7 +9,7 @@ import { MAX_BOUND_AGENT_BYTES } from "./agents.ts";
 
 /** How long the task of a challenge may be solved, in milliseconds. */
 const CHALLENGE_LIFE_MS = 300_000;
-/** Cookies of one name that are examined for a pass: another site of the domain may have set further ones. */
+/** Cookies of one name in which edge looks for a pass: another site of the domain may have set further ones. */
 const MAX_PASSES_TRIED = 4;
 
 /** What a route asks of a pass. */
@@ -77,7 +77,7 @@ export class BotTokens {
     return isWithin(parts[1]!, ttlMs, nowMs) && this.isSigned("pass", ex, parts[1]!, parts[2]!, text);
   }
 
-  /** What costs least is examined first. @returns "none" for one that is good */
+  /** The cheapest check comes first. @returns "none" for one that is good */
   private solutionFault(text: string, ex: Exchange, { difficulty }: PassTerms, nowMs: number): SolutionFault {
     const parts = SOLUTION.exec(text);
     if (parts === null) return "malformed";

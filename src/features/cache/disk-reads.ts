@@ -46,7 +46,7 @@ export const enum OnDisk {
   AtHand,
 }
 
-/** What came of a key that was searched for on the disk. */
+/** The result of looking for a key on the disk. */
 export type DiskResponse =
   | { readonly kind: OnDisk.Nothing }
   | { readonly kind: OnDisk.Reading; readonly fetch: CacheFetch }

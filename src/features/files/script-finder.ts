@@ -17,7 +17,7 @@ export interface ScriptMount {
   readonly splitPath: readonly string[];
   /** Whether paths that lead to no file go to the script of the root. */
   readonly frontController: boolean;
-  /** Whether files are searched for; if not, every path goes to the script of the root. */
+  /** Whether edge looks for files; if not, every path goes to the script of the root. */
   readonly checkFiles: boolean;
   /** Paths below `dir`, without slashes at their ends, below which no script runs; "" is `dir` itself. */
   readonly noScripts: readonly string[];
@@ -109,7 +109,7 @@ export class ScriptFinder {
     return found;
   }
 
-  /** The script that was examined last. @param pathInfo what of the path comes after it */
+  /** The script that the finder looked at last. @param pathInfo what of the path comes after it */
   private script(text: string, pathInfo: string): FoundScript {
     const { realPath, rootPath } = this.root;
     const below = realPath.slice(rootPath.length + (rootPath === "/" ? 0 : 1));

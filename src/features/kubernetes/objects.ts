@@ -14,7 +14,7 @@ export interface ObjectMeta {
   readonly hasOwnStatus?: boolean;
 }
 
-/** An object as the API server has it. What it says is data of others: each member is examined before it is used. */
+/** An object as the API server has it. Its content is data of others: edge checks each member before it uses it. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;

@@ -26,7 +26,7 @@ const SHORT_HEAD_BYTES = 256;
 /**
  * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie, Content-Type and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
- * @param seen values that need not be examined again
+ * @param seen values that the firewall need not read again
  * @param steps counts the unpacked data
  */
 export function mayHeadersMatch(

@@ -43,7 +43,7 @@ export interface OverLimit {
 
 /** Who wants to know of incidents: the log, the counters, the ring of recent events. */
 export interface IncidentListener {
-  /** A request is examined; most of them give nothing to tell. */
+  /** The firewall has read a request; most give nothing to report. */
   onInspected(): void;
   onIncident(incident: WafIncident, ex: Exchange): void;
   /** The inspection of a head or a body was given up for its cost. docs/security.md#the-cost-of-inspection */

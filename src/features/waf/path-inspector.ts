@@ -155,7 +155,7 @@ const IS_ESCAPED_MARK: Uint8Array = byteTable((byte) => {
   if (byte >= 0x80) return byte === 0xa0 || byte === 0xc0 || byte === 0xc1 ? 1 : 0;
   return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte)) ? 0 : 1;
 });
-/** How much of the path after a segment is examined with it: the rest of a command, of a comment, of a query. */
+/** How much of the path the firewall reads after a segment: the rest of a command, of a comment, of a query. */
 const MAX_BEHIND = 96;
 /** Segments that are examined with the path behind them: each byte is examined with all segments so close before it. */
 const MAX_RESTS = 128;

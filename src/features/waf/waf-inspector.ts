@@ -46,7 +46,7 @@ export class WafInspector {
   private readonly traversal: TraversalScan = new TraversalScan();
   private readonly values: ValueInspector;
   private readonly bodies: BodyInspector;
-  /** Whether all of the last body was examined: false where content codings hide more than is inflated. */
+  /** Whether the firewall read all of the last body: false if content codings hide more than it inflates. */
   sawWholeBody = true;
 
   /**

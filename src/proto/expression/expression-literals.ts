@@ -136,7 +136,7 @@ const enum Op {
   RuneAnyNotNewLine = 11,
 }
 
-/** The longest that are tried: what is rarer is searched for first. */
+/** The longest that are tried: the search begins with the rarer ones. */
 const LENGTHS: readonly number[] = [6, 4, 3, 2, 1];
 /** Characters that nearly all texts have. */
 const COMMON = /[\w \-.,/]/;
@@ -144,5 +144,5 @@ const MAX_CHARACTERS = 4;
 const MAX_BEGINNINGS = 64;
 const MAX_LITERALS = 256;
 const MAX_WAYS = 1024;
-/** Instructions that are examined for one expression: a few milliseconds. */
+/** Instructions that one expression costs at most: a few milliseconds. */
 const MAX_WORK = 50_000;

@@ -49,7 +49,7 @@ export class LongNumber {
 /** A JSON text that was read. */
 export interface ReadJson {
   readonly value: JsonValue;
-  /** Whether there are numbers in it that must be examined with their fields: a LongNumber, or a text such as "1e3" or "0x10"; also days such as 02-30. */
+  /** Whether it has numbers that must be read with their fields: a LongNumber, or a text such as "1e3" or "0x10"; also days such as 02-30. */
   readonly hasOddNumbers: boolean;
 }
 

@@ -19,7 +19,7 @@ import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp } from "./upgrade-tokens.ts";
 
-/** Options in the Connection fields of one head; more gives 400, since each is searched for among all fields. */
+/** Options in the Connection fields of one head; more gives 400, since the parser compares each with all fields. */
 export const MAX_CONNECTION_OPTIONS = 100;
 /** Largest Content-Length that a JavaScript number holds exactly. */
 const MAX_CONTENT_LENGTH = Number.MAX_SAFE_INTEGER;

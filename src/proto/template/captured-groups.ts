@@ -11,7 +11,7 @@ export function capturedGroup(ex: Exchange, group: number): string {
   return ex.captures?.[group] ?? "";
 }
 
-/** Finds the groups of the route's `regex` now: for what changes the path after which they would be searched for. */
+/** Finds the groups of the route's `regex` now: for a step that changes the path they are found in. */
 export function keepGroups(ex: Exchange): void {
   ex.captures ??= ex.route?.init.match?.groupsOf(ex.request) ?? null;
 }

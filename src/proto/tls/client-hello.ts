@@ -1,8 +1,8 @@
 import { LOWER } from "../../core/bytes.ts";
 
-/** Names of application protocols of one client that are examined. */
+/** Names of application protocols that edge reads of one client. */
 const MAX_ALPN_NAMES = 32;
-/** Signature schemes of a ClientHello that are examined; there are some thirty. */
+/** Signature schemes that edge reads of a ClientHello; there are some thirty. */
 const MAX_SIGNATURE_SCHEMES = 64;
 
 /** What a ClientHello says that decides which certificate and protocol the client gets. */

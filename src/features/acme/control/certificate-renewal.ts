@@ -448,7 +448,7 @@ function asFailure(error: unknown): AcmeFailure {
 
 /** A certificate for all names that is good for less is not waited with: it makes room for one with fewer names. */
 const MAKE_DO_MS = 3 * 86_400_000;
-/** At least this often the store is examined, and the clock, which may have been set. */
+/** At least this often edge reads the store, and the clock, which may have been set. */
 const LOOK_AGAIN_MS = 3_600_000;
 /** No two orders within this time, or half of a certificate's life, whatever the directory suggests. */
 const REST_MS = 6 * 3_600_000;

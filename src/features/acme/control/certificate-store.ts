@@ -155,7 +155,7 @@ export class AcmeStore implements DirectoryStorage {
     return true;
   }
 
-  /** What other processes have obtained is examined with every step. */
+  /** Every step reads what other processes have obtained. */
   watch(): () => void {
     return () => {};
   }

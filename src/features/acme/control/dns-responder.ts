@@ -13,7 +13,7 @@ export interface DnsRecords {
 /** How long a program, a module or a name server may take for one record. */
 export const DNS_STEP_MS = 60_000;
 
-/** How a record is searched for. */
+/** How edge looks for a record. */
 interface DnsLook {
   /** Addresses of resolvers; none asks those of the system. */
   readonly resolvers: readonly string[];

@@ -168,7 +168,7 @@ function tsigVariables(key: TsigKey, time: Buffer, fudge: Buffer, error: Buffer,
 
 /** Whether the response ends in a TSIG record of the key that is right for the request. RFC 8945 §5.3 */
 function isSigned(response: Buffer, key: TsigKey, requestMac: Buffer): boolean {
-  // Ours are never compressed in a TSIG record (RFC 8945 §4.2), so its beginning can be searched for.
+  // Ours are never compressed in a TSIG record (RFC 8945 §4.2), so a search for its beginning finds it.
   const start = Buffer.concat([nameBytes(key.name), u16(TYPE_TSIG), u16(CLASS_ANY), u32(0)]);
   const at = response.toString("latin1").toLowerCase().lastIndexOf(start.toString("latin1"));
   const algorithm = nameBytes(`hmac-${key.hash}`);

@@ -157,7 +157,7 @@ function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: Op
   });
 }
 
-/** How often it is searched for news: a command of some bytes. */
+/** How often edge asks the store for news: a command of some bytes. */
 const REDIS_POLL_MS = 500;
 /** Likewise; a request that finds nothing new costs at most a tenth of one that does. */
 const S3_POLL_MS = 2000;

@@ -83,7 +83,7 @@ type Answered = (response: IncomingMessage) => void;
 
 type Axios = (typeof acme)["axios"];
 
-/** The part of an axios response that is examined. */
+/** The part of an axios response that edge reads. */
 interface Response {
   readonly status: number;
   readonly data: unknown;

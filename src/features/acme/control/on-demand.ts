@@ -177,7 +177,7 @@ export class OnDemandNames {
 
 /** What says of a name that it may have no certificate; all else, such as a redirect or a rate limit, says nothing of it. */
 const CLEAR_NO: ReadonlySet<number> = new Set([403, 404, 410]);
-/** Timers take no longer ones: after this time the names are examined again. */
+/** Timers take no longer times: after this one edge checks the names again. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /** Begins a renewal that shows nothing of the gateway's own. `isShown` is false if the first attempt failed, or may not be made yet. */

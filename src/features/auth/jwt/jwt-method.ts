@@ -23,7 +23,7 @@ import {
 import { TokenMemory } from "./token-memory.ts";
 import { TokenFound, TokenPlaces } from "./token-places.ts";
 
-/** Longest token that is examined; a longer one is refused unread. docs/authentication.md#tokens */
+/** Longest token that edge reads; it refuses a longer one unread. docs/authentication.md#tokens */
 const MAX_TOKEN_BYTES = 16_384;
 
 /** What tokens must say, and what becomes of it. */

@@ -25,7 +25,7 @@ interface Place {
   takeOff(request: RequestHead): void;
 }
 
-/** The places where tokens are searched for, in their order: the first that holds one decides. docs/authentication.md#tokens */
+/** The places in which edge looks for tokens, in this order: the first that holds one decides. docs/authentication.md#tokens */
 export class TokenPlaces {
   private readonly places: readonly Place[];
   private readonly keepsToken: boolean;

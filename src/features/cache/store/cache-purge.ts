@@ -17,7 +17,7 @@ export interface PurgeRule {
   readonly staleSinceMs: number;
 }
 
-/** Slots that are examined under the lock at a time. */
+/** Slots that a purge reads under the lock at a time. */
 export const PURGE_STEP = 256;
 
 /**

@@ -620,5 +620,5 @@ export class DiskIndex {
   }
 }
 
-/** Cells that are examined under the lock at a time. */
+/** Cells that a walk reads under the lock at a time. */
 const STEP = 256;

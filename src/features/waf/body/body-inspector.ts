@@ -18,7 +18,7 @@ import { MultipartParts, Shape } from "./multipart-parts.ts";
 import { bitsOfRuns, eachRun, isBinary, isMostlyText, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 
-/** How a body is examined. */
+/** How the firewall reads a body. */
 export interface BodyQuestion {
   /** Whether the route takes every body for JSON. */
   readonly isJson: boolean;
@@ -115,7 +115,7 @@ export class BodyInspector {
     return !content.isCut && to - from <= maxBytes;
   }
 
-  /** Each byte is examined in several readings, and searched for keywords in each. */
+  /** The firewall reads each byte in several ways, and looks for keywords in each. */
   private beginSteps(bytes: number, progress: BodyProgress | null): void {
     const { steps } = this.inspector.value;
     steps.begin(READINGS * (bytes + (progress?.bytes ?? 0)));

@@ -12,7 +12,7 @@ export class BodyReading {
   bytes: Uint8Array = EMPTY_BYTES;
   from = 0;
   to = 0;
-  /** Most bytes of content that are examined. */
+  /** Most bytes of content that the firewall reads. */
   maxBytes = 0;
   types: DeclaredTypes = UNDECLARED;
   /** Known codings, in the order in which they were applied. */

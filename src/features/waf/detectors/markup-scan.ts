@@ -380,7 +380,7 @@ const MAX_VALUE_BYTES = 512;
 /** What a tag or an attribute costs beside its own bytes. */
 const STEPS = 32;
 const MAX_STYLE_URL_BYTES = 64;
-/** How much of a script's text is examined. */
+/** How much of a script's text the scan reads. */
 const MAX_PROGRAM_BYTES = 64;
 const LOWER_R = 0x72;
 const LOWER_S = 0x73;

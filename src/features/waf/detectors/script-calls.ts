@@ -16,7 +16,7 @@ const INDIRECT_CALL: WafRule = {
   crs: [941390],
 };
 
-/** Calls that name no function that is searched for elsewhere. */
+/** Calls that name no function that another detector looks for. */
 export const CALL_GROUP: DetectorGroup = {
   rules: [INDIRECT_CALL],
   locations: VALUES,

@@ -412,7 +412,7 @@ function isCallee(word: number): boolean {
 }
 
 const schemeText: Uint8Array = new Uint8Array(16);
-/** What is examined around a word or a template. */
+/** What the detector reads around a word or a template. */
 const STEPS = 64;
 const MAX_NAMES = 3;
 const MAX_OPERATORS = 24;

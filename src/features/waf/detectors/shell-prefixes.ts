@@ -38,7 +38,7 @@ export const SHELL_PREFIXES: string = PREFIX_WORDS.map(([, words]) => words).joi
 export class PrefixReader {
   /** Where what was read last ends. */
   end = 0;
-  /** Whether more than a word was examined, up to the limit. */
+  /** Whether the detector has read more than a word, up to the limit. */
   hasLookedFar = false;
 
   /**

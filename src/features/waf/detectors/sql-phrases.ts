@@ -377,7 +377,7 @@ const PHRASE_GATE: WordGate = new WordGate(PHRASE_WORDS.flatMap(([, all]) => all
 const VARIABLES: WordSet = new WordSet([
   [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
 ]);
-/** What is examined around a word, but for its tokens. */
+/** What the detector reads around a word, but for its tokens. */
 const STEPS = 128;
 const MAX_WORD_BYTES = 12;
 const MAX_GAP_BYTES = 32;

@@ -197,7 +197,7 @@ export class SqlShape {
     return this.last === Sql.Open || this.last === Sql.Select || this.last === Sql.Comma;
   }
 
-  /** A name, or a call: its brackets are examined as they come. */
+  /** A name, or a call: the shape reads its brackets as they come. */
   private takeName(kind: Sql): boolean {
     const { tokens, at } = this;
     const open = at + 1;

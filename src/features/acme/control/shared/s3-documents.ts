@@ -34,7 +34,7 @@ export class S3Documents implements DocumentStore {
 
   constructor({ prefix, ...access }: S3Place) {
     this.prefix = prefix;
-    // What is absent is searched for in the environment.
+    // The runtime takes absent values from the environment.
     const given = Object.entries(access).filter(([, value]) => value !== "");
     this.client = new Bun.S3Client(Object.fromEntries(given));
   }

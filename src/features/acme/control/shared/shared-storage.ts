@@ -513,7 +513,7 @@ const CERTIFICATES = "cert/";
 const ACCOUNTS = "account/";
 /** Below `cache_dir`. */
 const COPIES = "shared";
-/** Copies that are examined for certificates of other sets. */
+/** Copies in which edge looks for certificates of other sets. */
 const MAX_COPIES = 1000;
 const READ_AT_ONCE = 16;
 const MAX_TRIES = 5;

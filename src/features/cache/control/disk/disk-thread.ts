@@ -114,5 +114,5 @@ class DiskThread {
 
 /** Half a second: no client waits for this thread. */
 const LOCK_WAITS = 5000;
-/** How often the folder is examined. */
+/** How often edge checks the folder. */
 const LOOK_MS = 1000;
