@@ -45,9 +45,19 @@ function firstBarring(barring: readonly Rule[], rule: Rule, page: string): Rule 
     const { path: own, keys } = one;
     if (sendsSame(one, rule)) return false;
     if (typeof keys.regex !== "string") return page !== PAGE && own.value.endsWith(`/${page}`);
+    if (beginsApart(keys.regex, path.value)) return false;
     return (holdsPath(own, path) || holdsPath(path, own)) && mayTakePage(keys.regex, page);
   });
   return found ?? null;
+}
+
+/** Whether the letters at the beginning of an expression are none of the paths at a place. */
+function beginsApart(regex: string, place: string): boolean {
+  if (regex.includes("|") || !regex.startsWith("^")) return false;
+  const [letters = ""] = /^[\w/-]*/.exec(regex.slice(1)) ?? [];
+  // A sign behind the last letter may say that it need not be there.
+  const certain = /^[?*{]/.test(regex.slice(1 + letters.length)) ? letters.slice(0, -1) : letters;
+  return !certain.startsWith(place) && !place.startsWith(certain);
 }
 
 /** Whether a route with an expression sends the files of the other route, to every client. */

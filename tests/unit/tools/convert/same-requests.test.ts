@@ -77,6 +77,12 @@ test("nginx: locations that never take index.html leave the pages of folders ope
     );
     expect({ location, closed: routes.filter(({ regex }) => regex === "/$") }).toEqual({ location, closed: [] });
   }
+  const beside = converted(
+    "nginx",
+    "http { server { root /srv; location ~ ^/c.php(.*)$ { return 410; } location /a { try_files $uri $uri/ =404; } } }",
+  );
+  const atFolder = beside.routes.filter(({ prefix, regex }) => prefix === "/a" && regex === "/$");
+  expect(atFolder).toEqual([]);
   const { routes } = converted("nginx", "http { server { root /srv; location ^~ /in { proxy_pass http://h:1; } } }");
   expect(routes.filter(({ regex }) => regex === "/$")).toHaveLength(1);
 });
