@@ -17,7 +17,7 @@ function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
     for (const [name, value] of found) {
       const contradicts = (other: FieldTest) =>
         isSameName(other[0], name, isHeader) && (other[1] === false) !== (value === false);
-      const fault = isHeader ? headerFault(name) : name === "" ? "expected a name" : "";
+      const fault = isHeader ? headerFault(name) : nameFault(name);
       if (fault !== "") log.fault([...path, name], fault, true);
       else if (value === false && found.some(contradicts))
         log.fault([...path, name], "must be present and absent: no request fits; remove one", true);
@@ -34,6 +34,16 @@ function isSameName(a: string, b: string, isHeader: boolean): boolean {
   return isHeader ? a.toLowerCase() === b.toLowerCase() : a === b;
 }
 
+/** What is wrong with a name of a parameter or a cookie, or with an expression for such names. */
+function nameFault(name: string): string {
+  if (name === "") return "expected a name";
+  const source = expressionIn(name);
+  if (source === null) return "";
+  if (source === "") return "expected an expression between the slashes";
+  const expression = compileExpression(source);
+  return isExpressionFault(expression) ? expressionFault(name, expression.fault) : "";
+}
+
 /** As a file would state them; values that may be secrets are masked. */
 function listed(tests: readonly FieldTest[], isHeader: boolean): object {
   return Object.fromEntries(
@@ -44,6 +54,16 @@ function listed(tests: readonly FieldTest[], isHeader: boolean): object {
   );
 }
 
+/**
+ * The expression of a value or a name that is written between slashes; null for a plain one.
+ * `i` behind them is for any letter case, a last `e` says that every value must fit. docs/routing.md#match
+ */
+export function fieldExpression(text: string): { readonly source: string; readonly isForEvery: boolean } | null {
+  const isForEvery = text.startsWith("/") && (text.endsWith("/e") || text.endsWith("/ie"));
+  const source = expressionIn(isForEvery ? text.slice(0, -1) : text);
+  return source === null ? null : { source, isForEvery };
+}
+
 function wanted(): Kind<string | boolean> {
   return piece(
     (value) => {
@@ -52,10 +72,10 @@ function wanted(): Kind<string | boolean> {
       if (typeof text !== "string")
         return new Wrong(`expected a value, /an expression/, true or false, found ${describe(value)}`);
       if (/[\0\r\n]/.test(text)) return new Wrong("expected a value on one line");
-      const source = expressionIn(text.trim());
-      if (source === null) return text.trim();
-      if (source === "") return new Wrong("expected an expression between the slashes; write true for any value");
-      const expression = compileExpression(source);
+      const asked = fieldExpression(text.trim());
+      if (asked === null) return text.trim();
+      if (asked.source === "") return new Wrong("expected an expression between the slashes; write true for any value");
+      const expression = compileExpression(asked.source);
       return isExpressionFault(expression) ? new Wrong(expressionFault(text.trim(), expression.fault)) : text.trim();
     },
     {
@@ -70,9 +90,9 @@ function clientTest(): Kind<string> {
   return piece((value) => {
     if (typeof value !== "string" || value.trim() === "")
       return new Wrong(`expected a text, or /an expression/, found ${describe(value)}`);
-    const source = expressionIn(value.trim());
-    if (source === null) return value.trim();
-    const expression = compileExpression(source);
+    const asked = fieldExpression(value.trim());
+    if (asked === null) return value.trim();
+    const expression = compileExpression(asked.source);
     return isExpressionFault(expression) ? new Wrong(expressionFault(value.trim(), expression.fault)) : value.trim();
   }, TEXT);
 }

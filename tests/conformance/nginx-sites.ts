@@ -58,6 +58,11 @@ const GUARDS: readonly string[] = [
   "if ($request_uri ~* \\.php) { return 403; }",
   "if ($args ~ bad) { return 403; }",
   "if ($arg_q = bad) { return 403; }",
+  "if ($arg_q) { return 403; }",
+  "if ($arg_q != ok) { return 403; }",
+  "if ($arg_q !~ ^[a-z]+$) { return 403; }",
+  "if ($cookie_k ~ bad) { return 403; }",
+  "if ($cookie_k != ok) { return 403; }",
   "if ($remote_addr = 127.0.0.2) { return 403; }",
   "if ($remote_addr !~ ^127\\.0\\.0\\.) { return 403; }",
   "if ($host !~ ^s) { return 444; }",
@@ -183,6 +188,11 @@ const PATHS: readonly string[] = [
   "/?q=bad",
   "/a/x.txt?q=%62ad",
   "/x.php?secret",
+  "/a/x.txt?Q=bad",
+  "/ok.html?q=ok",
+  "/docs/d.html?q=..&q=ok",
+  "/a/x.txt?Q=bad&q=ok",
+  "/docs/d.html?q=%6fk",
 ];
 
 const request: fc.Arbitrary<SiteRequest> = fc.record({
@@ -190,10 +200,20 @@ const request: fc.Arbitrary<SiteRequest> = fc.record({
   path: fc.constantFrom(...PATHS),
   from: fc.constantFrom("127.0.0.1", "127.0.0.1", "127.0.0.2"),
   fields: fc
-    .subarray(["X-Key: 1", "X-Key: 2", "X-Key:", "Referer: http://evil.test/", `Authorization: Basic ${btoa("u:p")}`], {
-      maxLength: 2,
-    })
-    .filter((list) => list.filter((one) => one.startsWith("X-Key")).length < 2),
+    .subarray(
+      [
+        "X-Key: 1",
+        "X-Key: 2",
+        "X-Key:",
+        "Referer: http://evil.test/",
+        `Authorization: Basic ${btoa("u:p")}`,
+        "Cookie: k=ok",
+        "Cookie: K=bad; k=ok",
+        "Cookie: k=bad; k=ok",
+      ],
+      { maxLength: 2 },
+    )
+    .filter((list) => new Set(list.map((one) => one.split(":")[0])).size === list.length),
 });
 
 /** Directives of a block of which none is there twice. */

@@ -75,7 +75,7 @@ function fitsMatch({ match = {}, regex }: Route, { path, address, fields }: Call
 
 /** docs/routing.md: text between slashes is an expression. */
 function fitsValue(wanted: string, value: string): boolean {
-  const [, expression] = /^\/(.*)\/$/.exec(wanted) ?? [];
+  const [, expression] = /^\/(.*)\/e?$/.exec(wanted) ?? [];
   return expression === undefined ? value === wanted : new RegExp(expression).test(value);
 }
 

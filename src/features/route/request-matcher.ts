@@ -1,5 +1,4 @@
-import { EACH_REQUEST, type FieldTest, type MatchConfig } from "../../config/match-settings.ts";
-import { latin1 } from "../../core/bytes.ts";
+import { EACH_REQUEST, type FieldTest, fieldExpression, type MatchConfig } from "../../config/match-settings.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
 import { agentPattern, fitsAgent } from "../../message/agent-pattern.ts";
@@ -72,8 +71,8 @@ export class RequestMatcher implements RouteMatcher {
     if (this.agents !== null && !this.agents.some((pattern) => fitsAgent(pattern, head.sender.agentName))) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
     for (const [field, test] of this.headers) if (!test.holds(headerValues(head, field))) return false;
-    for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
-    for (const test of this.queries) if (!test.holds(queryValues(head, test.name))) return false;
+    for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.isNamed))) return false;
+    for (const test of this.queries) if (!test.holds(queryValues(head, test.isNamed))) return false;
     return this.path === null || this.path.test(path === "" ? routedPath(head, head.sender.canonicalPath) : path);
   }
 
@@ -112,23 +111,37 @@ function oneOf(wanted: readonly string[]): KnockTest["test"] {
   return (value) => value !== "" && tests.some(({ holds }) => holds(new Set([value])));
 }
 
-/** The demands on the values of one name. */
+/** The demands on the values of a name, or of the names that an expression fits. */
 interface NamedTest {
-  readonly name: Uint8Array;
+  /** @param name one character a byte */
+  isNamed(name: string): boolean;
   /** @param values one character a byte */
   holds(values: ReadonlySet<string>): boolean;
 }
 
 function namedTest([name, wanted]: FieldTest): NamedTest {
-  const bytes = Buffer.from(name, "utf8");
-  if (typeof wanted === "boolean") return { name: bytes, holds: (values) => values.size > 0 === wanted };
-  const source = expressionIn(wanted);
-  if (source === null) {
+  const isNamed = nameTest(name);
+  if (typeof wanted === "boolean") return { isNamed, holds: (values) => values.size > 0 === wanted };
+  const asked = fieldExpression(wanted);
+  if (asked === null) {
     const text = Buffer.from(wanted, "utf8").latin1Slice();
-    return { name: bytes, holds: (values) => values.has(text) };
+    return { isNamed, holds: (values) => values.has(text) };
   }
-  const expression: Expression = new LateExpression(source);
-  return { name: bytes, holds: (values) => [...values].some((value) => expression.test(value)) };
+  const expression: Expression = new LateExpression(asked.source);
+  const fits = (value: string): boolean => expression.test(value);
+  return asked.isForEvery
+    ? { isNamed, holds: (values) => values.size > 0 && [...values].every(fits) }
+    : { isNamed, holds: (values) => [...values].some(fits) };
+}
+
+function nameTest(name: string): NamedTest["isNamed"] {
+  const source = expressionIn(name);
+  if (source !== null) {
+    const expression: Expression = new LateExpression(source);
+    return (found) => expression.test(found);
+  }
+  const text = Buffer.from(name, "utf8").latin1Slice();
+  return (found) => found === text;
 }
 
 /** The values of a field that goes on to an origin; of several lines, also what they are together (RFC 9110 §5.3). */
@@ -138,14 +151,12 @@ function headerValues(head: RequestHead, field: SentField): ReadonlySet<string> 
 }
 
 /** The values of a cookie in all Cookie fields, as RFC 6265 §4.2.1 has them: as they are, without quotes, and decoded. */
-function cookieValues(headers: HeaderBlock, name: Uint8Array): ReadonlySet<string> {
+function cookieValues(headers: HeaderBlock, isNamed: NamedTest["isNamed"]): ReadonlySet<string> {
   const values = new Set<string>();
-  const wanted = Buffer.from(name).latin1Slice();
   for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
     for (const pair of headers.valueText(i).split(";")) {
-      if (!pair.includes(wanted)) continue;
       const [found, value] = dividedAt(pair, "=");
-      if (trimmed(found, BLANKS) !== wanted) continue;
+      if (!isNamed(trimmed(found, BLANKS))) continue;
       const text = trimmed(value, BLANKS);
       addReadings(values, text.replace(/^"(.*)"$/s, "$1"), text);
     }
@@ -154,20 +165,15 @@ function cookieValues(headers: HeaderBlock, name: Uint8Array): ReadonlySet<strin
 }
 
 /** The values of a parameter of the query: percent-decoded once, `+` as a space and as itself. */
-function queryValues(head: RequestHead, name: Uint8Array): ReadonlySet<string> {
+function queryValues(head: RequestHead, isNamed: NamedTest["isNamed"]): ReadonlySet<string> {
   const values = new Set<string>();
   if (head.queryTo <= head.pathTo) return values;
-  const wanted = Buffer.from(name).latin1Slice();
   for (const pair of head.text(head.pathTo + 1, head.queryTo).split("&")) {
     const [found, value] = dividedAt(pair, "=");
-    if (pair === "" || !readsAs(found, wanted)) continue;
+    if (pair === "" || !(isNamed(decodeOnce(found)) || isNamed(decodeOnce(found.replaceAll("+", " "))))) continue;
     addReadings(values, value.replaceAll("+", " "), value);
   }
   return values;
-}
-
-function readsAs(found: string, wanted: string): boolean {
-  return decodeOnce(found) === wanted || decodeOnce(found.replaceAll("+", " ")) === wanted;
 }
 
 function addReadings(values: Set<string>, ...texts: readonly string[]): void {
@@ -186,7 +192,7 @@ const BLANKS = " \t";
 class ClientShare {
   private readonly from: number;
   private readonly size: number;
-  private readonly cookie: Uint8Array | null;
+  private readonly cookie: NamedTest["isNamed"] | null;
   private readonly isOfRequests: boolean;
 
   /** @param stickyBy as in MatchConfig */
@@ -194,7 +200,7 @@ class ClientShare {
     this.from = from;
     this.size = size;
     this.isOfRequests = stickyBy === EACH_REQUEST;
-    this.cookie = stickyBy === "" || this.isOfRequests ? null : latin1(stickyBy);
+    this.cookie = stickyBy === "" || this.isOfRequests ? null : nameTest(stickyBy);
   }
 
   /** A client that has the cookie stays where it is when its address changes. */

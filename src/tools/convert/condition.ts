@@ -80,9 +80,9 @@ function sizeOf(match: Keys): number {
   return size;
 }
 
-/** An expression in the slashes that `match` has around it. */
-export function slashed(regex: string, isAnyCase = false): string {
-  return `/${regex.replaceAll("/", "\\/")}/${isAnyCase ? "i" : ""}`;
+/** An expression in the slashes that `match` has around it. @param isForEvery whether every value must fit, and not one */
+export function slashed(regex: string, isAnyCase = false, isForEvery = false): string {
+  return `/${regex.replaceAll("/", "\\/")}/${isAnyCase ? "i" : ""}${isForEvery ? "e" : ""}`;
 }
 
 /** The path that all texts of an expression begin with, as far as it is whole segments; `place` where it says none. */

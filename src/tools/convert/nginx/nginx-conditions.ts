@@ -1,6 +1,6 @@
 import { ipVersion } from "../../../core/ip-address.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
-import { expressionOf, takesNothing } from "../expression.ts";
+import { escapedRegex, expressionOf, takesNothing } from "../expression.ts";
 import type { Statement } from "../statement.ts";
 
 /** What the condition of an `if` asks. */
@@ -136,17 +136,21 @@ function fieldConditions(
   { sign, value }: NginxTest,
   isWide: boolean,
 ): Condition[] | null {
-  const asking = (wanted: string | boolean): Condition => ({ ...EVERYTHING, match: { [kind]: { [name]: wanted } } });
-  if (sign === "=") {
-    if (value === "") return isWide ? [asking(false), asking("/^$/")] : [asking(false)];
+  // The names of parameters and cookies count there in any letter case.
+  const asked = kind === "header" ? name : slashed(`^${name}$`, true);
+  const asking = (wanted: string | boolean): Condition => ({ ...EVERYTHING, match: { [kind]: { [asked]: wanted } } });
+  if (value === "" || (sign !== "=" && value === "^$"))
+    return isWide ? [asking(false), asking("/^$/")] : [asking(false)];
+  if (sign === "=" && isWide) {
     // A text between slashes is an expression.
     return value.startsWith("/") ? null : [asking(value)];
   }
-  if (value === "" || value === "^$") return isWide ? [asking(false), asking("/^$/")] : [asking(false)];
+  // What lets requests in must fit all values: the first one counts there, or all lines together.
+  if (sign === "=") return [asking(slashed(`^${escapedRegex(value)}$`, false, true))];
   if (value === "." && isWide) return [asking(true)];
   const regex = expressionOf(value, isWide);
   if (regex === null) return null;
-  const wanted = asking(slashed(regex, sign === "~*"));
+  const wanted = asking(slashed(regex, sign === "~*", !isWide));
   return isWide && takesNothing(regex) ? [asking(false), wanted] : [wanted];
 }
 

@@ -26,6 +26,43 @@ function matcher(config: Partial<MatchConfig>, from = 0): RequestMatcher {
   return new RequestMatcher({ ...NOTHING, ...config }, "id", from);
 }
 
+describe("an expression for every value", () => {
+  const query = (target: string): boolean =>
+    matcher({ query: [["/^file$/i", "/^[a-z]+$/e"]] }).fits(headOf(target, []));
+
+  test.each([
+    ["/?file=abc", true],
+    ["/?FILE=abc", true],
+    ["/?file=abc&file=def", true],
+    ["/?file=..&file=abc", false],
+    ["/?File=..&file=abc", false],
+    ["/?file=abc&f%69le=..", false],
+    ["/?file=%61bc", false],
+    ["/?file=a+c", false],
+    ["/?file", false],
+    ["/?other=abc", false],
+    ["/", false],
+  ])("of the query: %s", (target, expected) => {
+    expect(query(target)).toBe(expected);
+  });
+
+  test("of cookies and fields", () => {
+    const both = matcher({ header: [["X-Key", "/^ok$/ie"]], cookie: [["/^s$/i", "/^v$/e"]] });
+    const fits = (...lines: string[]): boolean => both.fits(headOf("/", lines));
+    expect(fits("X-Key: OK", "Cookie: s=v")).toBe(true);
+    expect(fits("X-Key: OK", "Cookie: S=v; s=v")).toBe(true);
+    expect(fits("X-Key: OK", "Cookie: S=bad; s=v")).toBe(false);
+    expect(fits("X-Key: OK", "Cookie: s=v", "Cookie: s=bad")).toBe(false);
+    expect(fits("X-Key: bad", "X-Key: ok", "Cookie: s=v")).toBe(false);
+    expect(fits("Cookie: s=v")).toBe(false);
+  });
+
+  test("false is for no such name", () => {
+    const none = matcher({ query: [["/^k$/i", false]] });
+    expect([none.fits(headOf("/?K=1", [])), none.fits(headOf("/?kk=1", []))]).toEqual([false, true]);
+  });
+});
+
 describe("match.header", () => {
   const fits = (wanted: string | boolean, ...lines: string[]) =>
     matcher({ header: [["X-Team", wanted]] }).fits(headOf("/", lines));
