@@ -66,6 +66,7 @@ export class Draft {
       if (!reached.has(origin))
         plan.ledger.note(origin, "no request reaches it: rules before it take all of them", "nothing, or remove it");
     hoist(this.routes, this.config.server);
+    for (const { keys } of this.routes) nameHost(keys);
     if (byListeners(served).some(hasNestedHosts)) this.config.server.route_order = "path_first";
     for (const route of this.routes) this.noteEndpoints(route);
   }
@@ -330,6 +331,26 @@ function isRefusedAnyway({ methods }: Rule): boolean {
 function standInOf(keys: Keys): Keys {
   const place = PLACE_KEYS.filter((key) => key in keys).map((key) => [key, keys[key]] as const);
   return { type: "respond", ...Object.fromEntries(place), status: 503 };
+}
+
+/** A literal Host for the origin has a key of its own; a response has no origin. */
+function nameHost(keys: Keys): void {
+  const edits = (keys.headers as Keys | undefined)?.request as Keys | undefined;
+  const fields = edits?.set as Keys | undefined;
+  const name = Object.keys(fields ?? {}).find((one) => one.toLowerCase() === "host");
+  if (edits === undefined || fields === undefined || name === undefined) return;
+  const value = String(fields[name]);
+  const isNamed = /^[a-z0-9.-]+(:\d+)?$/i.test(value);
+  // Other values are left out with a note of their own.
+  if (keys.type === "upstream" && !isNamed) return;
+  if (keys.type === "upstream") keys.host_header = value;
+  const { [name]: _host, ...others } = fields;
+  const { set: _set, ...rest } = edits;
+  const request = Object.keys(others).length > 0 ? { ...rest, set: others } : rest;
+  const { request: _request, ...headers } = keys.headers as Keys;
+  const kept = Object.keys(request).length > 0 ? { ...headers, request } : headers;
+  if (Object.keys(kept).length > 0) keys.headers = kept;
+  else delete keys.headers;
 }
 
 /** Takes one field out of `headers`. @param path below the key, such as request, set, X-Team */

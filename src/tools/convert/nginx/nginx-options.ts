@@ -128,17 +128,24 @@ function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
   const value = host?.args[1] ?? "$proxy_host";
   if (/^\$(host|http_host|server_name)(:\$server_port)?$/.test(value)) scope.ledger.carry(host);
   else if (value === "$proxy_host") {
-    rule.keys.preserve_host = false;
+    // The name of a group is sent as Host, and a target's own name otherwise.
+    const [pass] = scope.here("proxy_pass", "grpc_pass");
+    const authority = /^\w+:\/\/([^/:]+)/.exec(pass?.args[0] ?? "")?.[1] ?? "";
+    const isGroup = rootOf(scope).block("upstream", authority) !== undefined;
+    if (isGroup && !authority.includes("_")) sectionAt(rule.keys, "headers", "request", "set").Host = authority;
+    else rule.keys.preserve_host = false;
+    if (isGroup && authority.includes("_"))
+      scope.ledger.note(
+        pass!,
+        `Host is the target's own name: ${authority} is none of a host`,
+        "set host_header, if the origin asks for a name",
+      );
     scope.ledger.carry(host);
   } else if (host !== null && /^[\w.:-]+$/.test(value)) {
     sectionAt(rule.keys, "headers", "request", "set").Host = value;
     scope.ledger.carry(host);
   } else if (host !== null)
-    scope.ledger.note(
-      host,
-      "Host is the client's, the target's or a literal name",
-      "set preserve_host, or headers.request.set.Host",
-    );
+    scope.ledger.note(host, "Host is the client's, the target's or a literal name", "set preserve_host or host_header");
 }
 
 /** Fields that nginx adds to responses, or takes off them. */
