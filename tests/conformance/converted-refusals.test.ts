@@ -35,6 +35,7 @@ function bodies(body: fc.Arbitrary<string>, round: number): string[] {
   return fc.sample(body, { numRuns: SITES, seed: IS_LONG ? Date.now() + round : round + 1 });
 }
 
+const getOf = (target: string): Probe => ({ method: "GET", host: "h0.test", target, fields: [] });
 const oneOf = (...texts: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...texts);
 
 describe.skipIf(!isInstalled("caddy"))("Caddy", () => {
@@ -131,6 +132,25 @@ describe.skipIf(!isInstalled("caddy"))("Caddy", () => {
     return ["root * SITE", ...kept, end].join("\n");
   });
 
+  test("of two roots the last one counts", async () => {
+    const text =
+      "{\n\tadmin off\n\tauto_https off\n}\nhttp://h0.test:PORT {\n\troot * SITE\n\troot * SITE/pub\n\tfile_server\n}\n";
+    const probes = ["/x", "/a/x", "/c.py", "/secret/k"].map(getOf);
+    expect(await holds("caddy", text, probes)).toBe(3);
+  });
+
+  test("a path with a slash at its end is the page of a folder, and none of its files", async () => {
+    const sites = ["file_server /a/", "handle / {\n\t\tfile_server\n\t}", "file_server /"].map(
+      (own, i) => `http://h${i}.test:PORT {\n\troot * SITE\n\t${own}\n\trespond 403\n}\n`,
+    );
+    const probes = ["/", "/a/", "/a/x", "/a/b/y", "/b", "/secret/k", "/a/z.php"].flatMap((target) =>
+      hosts.slice(0, sites.length).map((host) => ({ ...getOf(target), host })),
+    );
+    const text = `{\n\tadmin off\n\tauto_https off\n}\n${sites.join("")}`;
+    const { opened, differs, routes } = await runBeside("caddy", text, probes, true);
+    expect({ opened, differs, routes }).toEqual({ opened: [], differs: [], routes });
+  });
+
   for (let round = 0; round < ROUNDS; round++)
     test(
       `sites of round ${round}`,
@@ -206,6 +226,23 @@ describe.skipIf(!isInstalled("haproxy"))("HAProxy", () => {
   const body = fc.array(rule, { minLength: 1, maxLength: 4 });
   const DEFAULTS =
     "defaults\n  mode http\n  timeout connect 5s\n  timeout client 10s\n  timeout server 10s\n  timeout tarpit 1s\n";
+
+  test("what is between the parentheses of a sample", async () => {
+    const rules = [
+      "deny if { url_param(k,;) 1 }",
+      "deny if { req.cook(k),lower 1 }",
+      "deny unless { req.hdr(X-Key,1) 1 }",
+      "deny unless { req.fhdr(X-Key,-1) 1 }",
+    ];
+    const uses = rules.map((_, i) => `  use_backend b${i} if { hdr(host) h${i}.test }\n`).join("");
+    const backends = rules.map((rule, i) => `backend b${i}\n  http-request ${rule}\n  server s 127.0.0.1:ORIGIN\n`);
+    const text = `${DEFAULTS}frontend f\n  bind 127.0.0.1:PORT\n${uses}${backends.join("")}`;
+    const fields = [[], ["Cookie: k=1"], ["X-Key: 1", "X-Key: 2"], ["X-Key: 2", "X-Key: 1"]];
+    const probes = hosts
+      .slice(0, rules.length)
+      .flatMap((host) => fields.map((own) => ({ ...getOf("/x?k=1"), host, fields: own })));
+    expect(await holds("haproxy", text, probes)).toBeGreaterThanOrEqual(4);
+  });
 
   for (let round = 0; round < ROUNDS; round++) {
     test(

@@ -297,7 +297,7 @@ function besideFile(keys: Keys, { value }: PathRule): Keys {
 
 /** Whether a route for one path would have all files below it as well: it is a folder, as far as its name tells. */
 function isFileAlone(keys: Keys, { kind, value }: PathRule): boolean {
-  return kind === "exact" && hasType(keys, "static") && value !== "/" && !FILE_NAME.test(value);
+  return kind === "exact" && hasType(keys, "static") && !value.endsWith("/") && !FILE_NAME.test(value);
 }
 
 /** A name with an ending. A dot at its beginning, or one letter behind its dot, is often a folder's: `.git`, `conf.d`. */
@@ -339,6 +339,10 @@ function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: rea
   // Files are for GET and HEAD: a rule of other methods would send them nowhere else.
   if (isFile && methods.length > 0 && !methods.includes("GET"))
     return keysOf(answeredBy(rule, { type: "respond", status: 405 }), path, hosts, taken);
+  const isPage = isFile && path.kind === "exact" && path.value.endsWith("/");
+  // A route has one expression.
+  if (isPage && rest.regex !== undefined)
+    return keysOf(answeredBy(rule, { type: "respond", status: 503 }), path, hosts, taken);
   const named = hosts.filter((host) => host !== ANY);
   return {
     type,
@@ -347,6 +351,8 @@ function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: rea
     ...(methods.length === 0 || isFile ? {} : { methods }),
     ...(Object.keys(rule.match).length === 0 ? {} : { match: rule.match }),
     ...(keyOf(path) === keyOf(rule.path) && !(isFile && path.kind === "exact") ? rest : moved(rule, path, rest)),
+    // The page of a folder, and no file of it.
+    ...(isPage ? { regex: `^${escapedRegex(path.value)}$` } : {}),
   };
 }
 

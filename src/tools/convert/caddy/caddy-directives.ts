@@ -90,8 +90,10 @@ function convertBlock(
   { isInOrder = false, rest }: BlockKind,
 ): Rule[] {
   const { ledger } = outer;
-  const root = statements.find(({ name, args }) => name === "root" && (args.length === 1 || args[0] === "*"));
-  if (root !== undefined) ledger.carry(root);
+  // The last one counts.
+  const roots = statements.filter(({ name, args }) => name === "root" && (args.length === 1 || args[0] === "*"));
+  const root = roots.at(-1);
+  ledger.carry(...roots);
   const context = {
     ...outer,
     matchers: new Matchers(statements, outer.matchers, outer.matchers.facts),
@@ -550,7 +552,7 @@ function fileServer(
   }
   if (statement.args.includes("browse"))
     ledger.note(statement, "folders are not listed", "serve a page made by the application");
-  if (kind === "exact")
+  if (kind === "exact" && !value.endsWith("/"))
     ledger.note(statement, "the files below its path are 404 here, whatever comes after it", "write a route for them");
   tried(rule, siblings, context);
   const odd = context.isMaybeStripped ? [statement] : block.filter(mayHideFiles);

@@ -278,6 +278,8 @@ function fieldOf({ name, argument, how, values, isAnyCase }: FieldTest, { change
   if (field !== null && changed.has(plain.toLowerCase())) return wider(`${plain} has been changed before`);
   if (field !== null && argument.toLowerCase().replace(/,-?1$/, "") === "host")
     return hostOf(how || field[2] || "str", values);
+  // One occurrence, another sign between parameters, or names in any letter case.
+  if (argument.includes(",")) return wider(`${name}(${argument}) has no counterpart in a route`);
   if (field !== null && plain !== "")
     return comparisonOf("header", plain, {
       how: how || field[2] || "str",

@@ -2,15 +2,16 @@ import { trimmedEnd } from "../../../core/trimming.ts";
 import { holdsPath } from "../arrange.ts";
 import { EFFORT } from "../effort.ts";
 import type { Keys } from "../keys.ts";
+import type { Ledger } from "../ledger.ts";
 import { partOf } from "../modifiers.ts";
 import { ROOT } from "../path-rule.ts";
-import { closed, hasType, type Rule } from "../plan.ts";
+import { closed, hasType, isRefusal, type Rule } from "../plan.ts";
 
 /**
  * nginx asks for the page of a folder, and for the fallback of paths without a file, anew, by their names: what keeps clients from
  * `/docs/index.html` keeps them from `/docs/`, too. Puts responses for folders in front of the routes of files, and closes fallbacks.
  */
-export function withFolders(rules: readonly Rule[]): Rule[] {
+export function withFolders(rules: readonly Rule[], ledger: Ledger): Rule[] {
   const barring: Rule[] = [];
   const out: Rule[] = [];
   for (const rule of rules) {
@@ -20,7 +21,15 @@ export function withFolders(rules: readonly Rule[]): Rule[] {
     const isOfFiles = hasType(keys, "static") && keys.regex === undefined;
     if (isOfFiles || (fastcgi !== undefined && fastcgi.check_files !== false)) {
       const before = firstBarring(barring, rule, PAGE);
-      if ((folders === "closed" || before !== null) && path.kind === "prefix") out.push(...twinOf(rule, before));
+      if ((folders === "closed" || before !== null) && path.kind === "prefix") {
+        out.push(...twinOf(rule, before));
+        if (folders !== "closed" && before !== null && !isRefusal(before.keys))
+          ledger.note(
+            before.origin,
+            `its expression may take ${PAGE} of folders: these are closed`,
+            "write a route for the folders, if they have such a page",
+          );
+      }
       const page = keys.spa === true ? String(keys.fallback).split("/").at(-1)! : null;
       if (page !== null && firstBarring(barring, rule, page) !== null) closed(rule);
     }

@@ -53,7 +53,7 @@ function locationRules(site: Site): void {
   const rest = wide === undefined ? withoutLocation(site) : [];
   const named = namedScripts(site, regexes);
   site.rules.push(...levelRules(site, { ...top, regexes }, { above: [], named, rest, within: ROOT, scope }), ...rest);
-  site.rules.splice(0, site.rules.length, ...withFolders(site.rules));
+  site.rules.splice(0, site.rules.length, ...withFolders(site.rules, site.scope.ledger));
   if (site.scripts !== null) finishScripts(site, barred);
 }
 
@@ -465,12 +465,13 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   if (isInternal(statement)) noteInternal(one);
   else if (found !== undefined) {
     scope.ledger.carry(statement);
-    if (/^30[12378]$/.test(found.args[0] ?? "")) {
-      const to = nginxTemplate(found.args[1] ?? "", true);
+    const [status = "", address = ""] = /^\d+$/.test(found.args[0] ?? "") ? found.args : ["302", ...found.args];
+    if (/^30[12378]$/.test(status)) {
+      const to = nginxTemplate(address, true);
       const own = expressionOf(path, false);
       if (to === null || own === null) return closedExpression(one, within);
       scope.ledger.carry(found);
-      rule.keys = { type: "redirect", to, status: Number(found.args[0]), regex: flags + own };
+      rule.keys = { type: "redirect", to, status: Number(status), regex: flags + own };
       rule.path = within;
       applyResponseFields(scope, rule);
       return rule;
