@@ -34,7 +34,7 @@ function isSameName(a: string, b: string, isHeader: boolean): boolean {
   return isHeader ? a.toLowerCase() === b.toLowerCase() : a === b;
 }
 
-/** What is wrong with a name of a parameter or a cookie, or with an expression for such names. */
+/** The fault of a name of a parameter or a cookie, or of an expression for such names; "" for none. */
 function nameFault(name: string): string {
   if (name === "") return "expected a name";
   const source = expressionIn(name);

@@ -6,7 +6,7 @@ import { EFFORT } from "./effort.ts";
 import type { Keys } from "./keys.ts";
 import type { Note } from "./ledger.ts";
 import { networkFrom } from "./networks.ts";
-import { isRefusal, type Plan, type PlannedMap, type PlannedStream, type Rule } from "./plan.ts";
+import { hasType, isRefusal, type Plan, type PlannedMap, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
 /** A route of the new file, with its comment. */
@@ -342,8 +342,9 @@ function nameHost(keys: Keys): void {
   const value = String(fields[name]);
   const isNamed = /^[a-z0-9.-]+(:\d+)?$/i.test(value);
   // Other values are left out with a note of their own.
-  if (keys.type === "upstream" && !isNamed) return;
-  if (keys.type === "upstream") keys.host_header = value;
+  const isForwarded = hasType(keys, "upstream");
+  if (isForwarded && !isNamed) return;
+  if (isForwarded) keys.host_header = value;
   const { [name]: _host, ...others } = fields;
   const { set: _set, ...rest } = edits;
   const request = Object.keys(others).length > 0 ? { ...rest, set: others } : rest;

@@ -145,7 +145,7 @@ function fieldConditions(
     // A text between slashes is an expression.
     return value.startsWith("/") ? null : [asking(value)];
   }
-  // What lets requests in must fit all values: the first one counts there, or all lines together.
+  // A route that lets requests in asks for all values: the first one counts there, or all lines together.
   if (sign === "=") return [asking(slashed(`^${escapedRegex(value)}$`, false, true))];
   if (value === "." && isWide) return [asking(true)];
   const regex = expressionOf(value, isWide);
