@@ -1,4 +1,4 @@
-/** Where a command writes: results to `out`, complaints to `err`. Texts carry their own line ends. */
+/** A command's outputs: results go to `out`, complaints to `err`. Texts carry their own line ends. */
 export interface CommandIo {
   out(text: string): void;
   err(text: string): void;

@@ -5,10 +5,15 @@ import { duration, flag, integer } from "./scalars.ts";
 /** `timeouts` of what leads to origins. @param idle by default, as a file would say it. docs/upstreams.md#time-limits */
 export function timeoutsWith(idle: string | number) {
   return block({
-    connect: { type: duration(1), absent: null, example: "5s", doc: "the transport's by default" },
-    response_header: { type: duration(1), absent: null, example: "30s", doc: "the transport's by default" },
+    connect: { type: duration(1), absent: null, example: "5s", doc: "time to connect; as the transport by default" },
+    response_header: {
+      type: duration(1),
+      absent: null,
+      example: "30s",
+      doc: "time until the head of the response; as the transport by default",
+    },
     idle: { type: duration(0), default: idle, doc: "longest pause within a response" },
-    total: { type: duration(0), default: 0, doc: "0 is no limit" },
+    total: { type: duration(0), default: 0, doc: "time for the whole request; 0: no limit" },
   });
 }
 
@@ -16,7 +21,7 @@ const attemptRows = {
   attempts: {
     type: integer(0, 10),
     default: 1,
-    doc: "on other targets, only if the first cannot have acted on the request",
+    doc: "further attempts on other targets, if the first cannot have acted on the request",
   },
 } as const satisfies Rows;
 
@@ -29,7 +34,7 @@ export const routeRetries = block(
     statuses: {
       type: list(integer(400, 599), "statuses, such as 503", true),
       example: [503],
-      doc: "statuses after which edge repeats a GET and the like",
+      doc: "statuses after which edge retries GET and other idempotent methods",
     },
     backoff: { type: duration(0, 60_000), default: "0s", doc: "pause before each further attempt" },
   },
@@ -44,7 +49,7 @@ export const retries = written(
 
 /** The keys of a circuit breaker. */
 export const breakerRows = {
-  enabled: { type: flag(), default: true, doc: "false: requests go to a server that fails" },
+  enabled: { type: flag(), default: true, doc: "false: a failing server keeps its requests" },
   failure_threshold: {
     type: integer(1, 1_000_000),
     default: 5,
@@ -53,21 +58,21 @@ export const breakerRows = {
   open_duration: {
     type: duration(1),
     default: "30s",
-    doc: "at most; it ends when a connection, or the health check, succeeds",
+    doc: "most time out; it ends when a connection or the health check succeeds",
   },
   failure_statuses: {
     type: list(integer(400, 599), "statuses, such as 503", true),
-    doc: "statuses that count as failures, retried elsewhere where possible: [502, 503]",
+    doc: "statuses that count as failures; edge retries elsewhere if it can: [502, 503]",
   },
   success_rate: {
     type: integer(0, 99),
     default: 0,
-    doc: "percent: edge also leaves out a target if fewer requests succeed; 0 switches this off",
+    doc: "percent: edge takes out a target if fewer requests succeed; 0: off",
   },
   success_rate_requests: {
     type: integer(10, 1_000_000),
     default: 100,
-    doc: "requests that success_rate is about",
+    doc: "how many requests success_rate looks at",
   },
   slow_start: {
     type: duration(0),

@@ -2,7 +2,7 @@ import { withoutCredentials } from "../core/secret-name.ts";
 
 /** One thing wrong in the configuration (or, as a warning, one thing that is hardly meant). docs/configuration.md#mistakes */
 export interface ConfigFault {
-  /** As the operator would name it, relative where it was given so. */
+  /** As the operator would name it, relative if the operator wrote it so. */
   readonly file: string;
   /** From 1; 0 when the fault is about the file as a whole. */
   readonly line: number;
@@ -17,7 +17,7 @@ export interface ConfigFault {
 /** A path into a file's values, list places counting from 0. */
 export type KeyPath = readonly (string | number)[];
 
-/** The one line that a fault is shown as: `file:line:col: key.path: what was expected (did you mean …?)`. */
+/** A fault as one line for the operator: `file:line:col: key.path: the expectation (did you mean …?)`. */
 export function formatFault(fault: ConfigFault): string {
   const place = fault.line === 0 ? fault.file : `${fault.file}:${fault.line}:${fault.col}`;
   return fault.path === "" ? `${place}: ${fault.message}` : `${place}: ${fault.path}: ${fault.message}`;

@@ -3,7 +3,7 @@ import { isObject } from "../core/value-kind.ts";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath } from "./config-fault.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
-/** Collects the faults of one file, and what is hardly meant, each with its place in the text. */
+/** Collects the faults and warnings of one file, each with its place in the text. */
 export class FaultLog {
   readonly faults: ConfigFault[];
   readonly warnings: ConfigFault[];
@@ -51,7 +51,7 @@ export class FaultLog {
     });
   }
 
-  /** Takes over what was noted of another file. */
+  /** Takes over the notes about another file. */
   include(other: FaultLog): void {
     this.faults.push(...other.faults);
     this.warnings.push(...other.warnings);
@@ -73,7 +73,7 @@ export class FaultLog {
     for (const issue of result.issues) {
       const steps = issue.path ?? [];
       const full = [...path, ...steps.map((step) => step.key as string | number)];
-      // An empty message: a fault that is noted already, or one that would only repeat another.
+      // An empty message: another fault says it already.
       if (issue.message === "") this.mark(full);
       else this.fault(full, issue.message, steps.at(-1)?.origin === "key");
     }

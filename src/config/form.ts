@@ -46,7 +46,7 @@ export type FormRows = Readonly<Record<string, FormRow>>;
 
 /** Any text on one line. */
 export const TEXT: Form = { is: "text" };
-/** Any number, where a text is meant. */
+/** Any number, for a text that looks like one. */
 export const ANY_NUMBER: Form = { is: "number", min: -Number.MAX_VALUE, max: Number.MAX_VALUE };
 
 /** What looks like this, beside `form`. */

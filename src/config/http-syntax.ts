@@ -43,7 +43,7 @@ export function namedFields<T>(kind: Kind<[string, T][]>): Kind<[string, T][]> {
   });
 }
 
-/** A method that a route can be bound to: one that the gateway tells apart. */
+/** A method that a route can require: the gateway distinguishes these. */
 export function routeMethod(): Kind<string> {
   return method((name) => {
     if (ROUTE_METHODS.includes(name)) return "";

@@ -132,7 +132,7 @@ export const match = block(
     client_ip: {
       type: list(cidr(), "networks"),
       example: ["10.0.0.0/8"],
-      doc: "networks of which the client must be in one",
+      doc: "networks, one of which must hold the client",
     },
     "tls.ja4": {
       type: list(clientTest(), "fingerprints", true),
@@ -144,26 +144,30 @@ export const match = block(
       type: list(clientTest(), "groups", true),
       field: "group",
       example: ["X25519MLKEM768"],
-      doc: "groups of the key exchange, likewise",
+      doc: "groups of the key exchange, or expressions for them",
     },
     "http2.fingerprint": {
       type: list(clientTest(), "fingerprints", true),
       field: "http2",
       example: ["/m,p,a,s$/"],
-      doc: "fingerprints of the HTTP/2 connection, likewise",
+      doc: "fingerprints of the HTTP/2 connection, or expressions for them",
     },
-    country: { type: list(country(), "countries"), example: ["DE", "AT"], doc: "by server.geo.country_db" },
+    country: {
+      type: list(country(), "countries"),
+      example: ["DE", "AT"],
+      doc: "countries of clients, by server.geo.country_db",
+    },
     "agent.name": {
       type: list(textLike(AGENT_PATTERN, "the name of an agent, such as bot.example, *.example or *"), "agents", true),
       field: "agent",
       example: ["*.example"],
-      doc: "agents of server.agents that have signed the request; * for every one",
+      doc: "agents of server.agents that signed the request; * for all of them",
     },
     share: {
       type: percent(),
       default: "100%",
       example: "10%",
-      doc: "share of the requests; the others go on to the next route",
+      doc: "share of the requests that this route takes; the others go on to the next route",
     },
     sticky_by: {
       type: textLike(
@@ -171,7 +175,7 @@ export const match = block(
         "request, or cookie: and the name of a cookie, such as cookie:session",
       ),
       absent: "",
-      doc: "its value decides whether a client is in the share; request: each request by itself",
+      doc: "the value that decides whether a client is in the share; request: edge decides for each request",
       field: "stickyBy",
       example: "cookie:session",
     },

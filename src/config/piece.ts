@@ -13,7 +13,7 @@ export type Piece<T> = v.GenericSchema<unknown, T>;
 
 /**
  * What may be written at a key. As a schema it gives `T`, the value as it is written in the file; `resolve` turns that
- * into `R`, the value that the gateway reads; `write` gives for an `R` what a file would say.
+ * into `R`, the value that the gateway reads; `write` gives the file's form of an `R`.
  */
 export interface Kind<T, R = T, Unit extends string = ""> extends Piece<T> {
   /** The end of the resolved field's name, such as `Ms`; "" for kinds without a unit. */
@@ -25,7 +25,7 @@ export interface Kind<T, R = T, Unit extends string = ""> extends Piece<T> {
   write(resolved: R): unknown;
 }
 
-/** What a resolution may use beside the value itself. */
+/** Context of a resolution, beside the value itself. */
 export interface Spot {
   /** The place of the value, for faults. */
   readonly path: KeyPath;
@@ -34,7 +34,7 @@ export interface Spot {
   readonly files: ConfiguredFiles;
 }
 
-/** What a reading function gives when the value will not do: the text of the fault. */
+/** A reading function's result for a wrong value: the text of the fault. */
 export class Wrong {
   constructor(readonly text: string) {}
 }
@@ -54,7 +54,7 @@ export function piece<T>(read: (value: unknown) => T | Wrong, form: Form = ANYTH
   return asKind(v.pipe(v.unknown(), reading), form);
 }
 
-/** A kind whose value is taken and written as it is. */
+/** A kind whose value needs no conversion in either direction. */
 function asKind<T>(schema: Piece<T>, form: Form): Kind<T> {
   return Object.assign(schema, { unit: "" as const, form, write: (value: T) => value });
 }
@@ -100,7 +100,7 @@ export function must<T>(schema: Piece<T>, what: string): Piece<T> {
 /** The keys of a section and the value of each. */
 export type Entries = Readonly<Record<string, Piece<unknown>>>;
 
-/** What a section with these entries gives. */
+/** The value of a section with these entries. */
 type Section<E extends Entries> = { [K in keyof E]: v.InferOutput<E[K]> };
 
 /** Words around a section: those of `section`. */
@@ -140,7 +140,7 @@ export function section<E extends Entries>(
       const note = (name: string, message: string) =>
         addIssue({ message, path: [{ type: "object", origin: "key", input, key: name, value: input[key] }] });
       note(key, unknownKey(key, known, misplaced, manual));
-      // What was meant is not missing, so it is not reported as missing.
+      // A misspelled key is not missing, so no fault says so.
       const meant = nearestName(key, known);
       if (meant !== "") note(meant, "");
     }
@@ -150,7 +150,7 @@ export function section<E extends Entries>(
   return readOnce(optional, whenAbsent);
 }
 
-/** The same schema, which reads what an absent section is read as once: thousands of routes leave most sections out. */
+/** The same schema, which resolves an absent section once: thousands of routes leave most sections out. */
 function readOnce<T>(schema: Piece<T>, whenAbsent: unknown): Piece<T> {
   let absent: { readonly value: T } | null = null;
   return {
@@ -259,7 +259,7 @@ const MAX_ECHOED = 40;
 
 /**
  * A section that may also be written as a mere `true` or `false`, which is its `enabled`.
- * @param whenAbsent as what an absent one is read
+ * @param whenAbsent the value of an absent one
  */
 export function switchOr<T>(map: Piece<T>, whenAbsent: object = {}): Piece<T> {
   const spelledOut = v.transform((value: unknown) => (typeof value === "boolean" ? { enabled: value } : value));

@@ -29,7 +29,7 @@ export type Rows = Readonly<Record<string, Row>>;
 
 /** How the block is read as a whole, and what its rows cannot say one by one. */
 interface BlockOptions<R extends Rows, X extends object> {
-  /** As what an absent section is read: `{ enabled: false }` where a section is on when it is there. */
+  /** The value of an absent section: `{ enabled: false }` for a section whose presence switches it on. */
   readonly absent?: object;
   /** Whether `true` and `false` may be written in place of the section, as its `enabled`. */
   readonly isSwitch?: boolean;
@@ -47,7 +47,7 @@ interface BlockOptions<R extends Rows, X extends object> {
   check?(values: Values<R>, spot: Spot): void;
   /** Fields that come of several keys, or of more than their own. `plain` has the fields of the rows. */
   finish?(plain: Fields<R>, values: Values<R>, spot: Spot): X;
-  /** The section as a file would say it, if that is not what the rows say: `lines` is what they do. */
+  /** The section as a file would say it, if the rows alone do not: `lines` is their result. */
   list?(config: Resolved<R, X>, lines: Readonly<Record<string, unknown>>): object;
 }
 
@@ -110,7 +110,7 @@ export function block<const R extends Rows, X extends object = object>(
 /**
  * The same block, which may also be written in another way: `spelledOut` turns that into a section, or names the fault in it.
  * @param form the other way
- * @param whenAbsent as what an absent one is read, where its row does not say that
+ * @param whenAbsent the value of an absent section, if its row does not say one
  */
 export function orWritten<B extends { readonly form: Form }>(
   section: B,
@@ -171,7 +171,7 @@ export interface KeyPlace {
   valueIn(config: object): unknown;
 }
 
-/** All keys below these rows in the order of the rows, sections before what is in them; entries of lists have none. */
+/** All keys below these rows in the order of the rows, sections before their content; entries of lists have none. */
 export function keyPlaces(rows: Rows): readonly KeyPlace[] {
   return placesBelow(rows, "", (config) => config);
 }

@@ -25,7 +25,7 @@ export function text(what: string, isSecret = false): Kind<string> {
   }, TEXT);
 }
 
-/** The same, where a bare number is text too: `listen: 9090`. */
+/** The same, but a bare number is text too: `listen: 9090`. */
 export function textOrNumber(what: string): Kind<string> {
   const plain = text(what);
   return piece(
@@ -47,7 +47,7 @@ export function folderName(): Kind<string> {
   return resolved({ ...text("a folder name"), form: FILE }, (name, { files }) => files.absolute(name));
 }
 
-/** A folder that is written to: there and writable, or to be made in one that is. */
+/** A folder for writing: a writable one, or a new one in a writable parent. */
 export function workFolder(): Kind<string> {
   return resolved({ ...text("a folder name"), form: FILE }, (name, { files, path }) => files.workFolder(path, name));
 }
@@ -166,7 +166,7 @@ export function word<const W extends string>(...choices: W[]): Kind<W> {
   );
 }
 
-/** The same, where an empty text counts as not set. */
+/** The same, but an empty text counts as not set. */
 export function wordOrEmpty<const W extends string>(...choices: W[]): Kind<W | ""> {
   const chosen = word(...choices);
   return piece(

@@ -27,7 +27,7 @@ const fileRows = {
     default: "",
     field: "",
     example: "./cert.pem",
-    doc: "with its chain; a replaced file is reloaded automatically",
+    doc: "the PEM file of your certificate with its chain; edge reloads it if you replace it",
   },
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem", doc: "the PEM file of the private key" },
 } as const satisfies Rows;
@@ -49,9 +49,9 @@ const suiteRows = {
   ciphers: {
     type: list(cipher, "suites"),
     example: ["ECDHE-RSA-AES256-GCM-SHA384"],
-    doc: "of TLS 1.2, the preferred one first; those of TLS 1.3 cannot be chosen",
+    doc: "ciphers of TLS 1.2, your preferred one first; you cannot choose those of TLS 1.3",
   },
-  curves: { type: list(curve, "curves"), example: ["X25519", "P-256"], doc: "for keys, the preferred one first" },
+  curves: { type: list(curve, "curves"), example: ["X25519", "P-256"], doc: "key exchanges, your preferred one first" },
 } as const satisfies Rows;
 
 /** Absent, the value of the section around is taken; an empty list takes it away. */
@@ -61,7 +61,7 @@ const ownSuiteRows = {
 } as const satisfies Rows;
 
 const CLIENT_AUTH_DOC =
-  "request, or require: client certificates signed by client_ca_file; any: as request, and others count as none";
+  "require: clients need a certificate of client_ca_file; request: they may show one; any: as request, and edge ignores others";
 
 function clientAuthWord() {
   return word("none", "any", "request", "require");
@@ -70,7 +70,12 @@ function clientAuthWord() {
 /** A key that is left out has the value of the section around it. */
 const ownRows = {
   ...fileRows,
-  min_version: { type: word("1.2", "1.3"), absent: null, example: "1.3", doc: 'or "1.3"' },
+  min_version: {
+    type: word("1.2", "1.3"),
+    absent: null,
+    example: "1.3",
+    doc: 'the oldest version of TLS that clients may use: "1.2" or "1.3"',
+  },
   client_auth: {
     type: clientAuthWord(),
     absent: null,
@@ -81,13 +86,13 @@ const ownRows = {
     type: fileName(),
     default: "",
     example: "./clients.pem",
-    doc: "the PEM file of the CAs of clients that may come in",
+    doc: "the PEM file of the CAs whose client certificates you accept",
   },
   crl_file: {
     type: fileName(),
     default: "",
     example: "./revoked.pem",
-    doc: "PEM lists of revoked client certificates, one of each CA",
+    doc: "PEM lists of revoked client certificates, one for each CA",
   },
   ...ownSuiteRows,
 } as const satisfies Rows;
@@ -97,13 +102,13 @@ const host = block(
     names: {
       type: list(hostPattern(), "names", true),
       example: ["shop.example.com", "*.shop.example.com"],
-      doc: "server names that clients send: these keys are for their handshakes",
+      doc: "server names whose handshakes get these keys",
     },
     ...ownRows,
     alpn: {
       type: list(word("h2", "http/1.1"), "protocols"),
       example: ["http/1.1"],
-      doc: "protocols that are offered over TCP, the preferred one first",
+      doc: "protocols that edge offers over TCP, your preferred one first",
     },
     own_connections: {
       type: flag(),
@@ -122,7 +127,7 @@ const host = block(
 );
 
 const tlsRows = {
-  enabled: { type: flag(), default: true, doc: "false: no TLS listener" },
+  enabled: { type: flag(), default: true, doc: "false: edge does not listen with TLS" },
   port: { type: port(0), default: 8443, doc: "the port for TLS" },
   // Resolved, these two are the first of `certificates`.
   ...fileRows,
@@ -131,7 +136,11 @@ const tlsRows = {
     type: list(certificate, "certificates"),
     doc: "further certificates, chosen by the server name that the client sends",
   },
-  min_version: { type: word("1.2", "1.3"), default: "1.2", doc: 'or "1.3"' },
+  min_version: {
+    type: word("1.2", "1.3"),
+    default: "1.2",
+    doc: 'the oldest version of TLS that clients may use: "1.2" or "1.3"',
+  },
   client_auth: {
     type: clientAuthWord(),
     default: "none",
@@ -145,7 +154,7 @@ const tlsRows = {
     default: "",
     restart: "HTTP/3",
     example: "./clients.pem",
-    doc: "the PEM file of the CAs of clients that may come in",
+    doc: "the PEM file of the CAs whose client certificates you accept",
   },
   // Resolved, likewise.
   crl_file: {
@@ -153,12 +162,12 @@ const tlsRows = {
     default: "",
     guard: true,
     example: "./revoked.pem",
-    doc: "PEM lists of revoked client certificates, one of each CA",
+    doc: "PEM lists of revoked client certificates, one for each CA",
   },
   ...suiteRows,
-  hosts: { type: list(host, "hosts"), doc: "other certificates and rules for handshakes with some server names" },
-  redirect_http: { type: flag(), default: false, guard: true, doc: "true sends cleartext requests to https://" },
-  redirect_port: { type: port(0), default: 0, doc: 'the port in that address; 0 is "port"' },
+  hosts: { type: list(host, "hosts"), doc: "other certificates and rules for the server names that you list" },
+  redirect_http: { type: flag(), default: false, guard: true, doc: "true redirects cleartext requests to https://" },
+  redirect_port: { type: port(0), default: 0, doc: 'the port that redirects name; 0 is "port"' },
 } as const satisfies Rows;
 
 const ACME_CURE = "server.acme obtains certificates: docs/lets-encrypt.md shows all of it";
@@ -174,7 +183,7 @@ export const listenerTls = orInternal(listenerBlock(), OFF);
 function listenerBlock() {
   return block(
     {
-      enabled: { type: flag(), default: true, doc: "false: clear text" },
+      enabled: { type: flag(), default: true, doc: "false: this listener speaks clear text" },
       ...fileRows,
       ...internalRows,
       certificates: tlsRows.certificates,

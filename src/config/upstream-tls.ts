@@ -7,14 +7,19 @@ import { fileName, flag, text } from "./scalars.ts";
 import { checkBothOrNeither, INTERNAL_DOC, orInternal } from "./tls-settings.ts";
 
 const rows = {
-  ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "the system's roots by default" },
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./ca.pem",
+    doc: "roots that edge trusts; the system's by default",
+  },
   // Resolved, these two are `clientCertificate`, whose files are "" if there is none.
   cert_file: {
     type: fileName(),
     default: "",
     field: "",
     example: "./client.pem",
-    doc: "the PEM file of the certificate that the gateway shows",
+    doc: "the PEM file of the certificate that edge shows",
   },
   key_file: {
     type: fileName(),
@@ -23,16 +28,21 @@ const rows = {
     example: "./client-key.pem",
     doc: "the PEM file of its private key",
   },
-  server_name: { type: text("a host name"), default: "", example: "api.internal", doc: "the target's name by default" },
+  server_name: {
+    type: text("a host name"),
+    default: "",
+    example: "api.internal",
+    doc: "the name that its certificate must have; the target's by default",
+  },
   alt_names: {
     type: list(altName(), "names"),
     example: ["spiffe://example.org/api", "api.internal"],
-    doc: "names or URIs, one of which its certificate must have",
+    doc: "names or URIs of which its certificate must have one",
   },
   insecure_skip_verify: {
     type: flag(),
     default: false,
-    doc: "the server's certificate is not verified: for tests alone",
+    doc: "true: edge does not verify the server's certificate; use it in tests only",
   },
 } as const satisfies Rows;
 

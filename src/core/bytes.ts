@@ -1,4 +1,4 @@
-/** Copying and slicing of byte ranges where it is hot. */
+/** Copying and slicing of byte ranges on hot paths. */
 
 const bufferCopy = Buffer.prototype.copy;
 const bufferSlice = Buffer.prototype.latin1Slice;
@@ -240,7 +240,7 @@ export function skipOws(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /**
- * Builds the table of a class: 1 for each byte of `text`, and for those that `also` names.
+ * Builds the table of a class: 1 for each byte of `text`, and for each byte for which `also` is true.
  * @param text characters below 0x100; `a-z`, `A-Z` and `0-9` in it are ranges
  */
 export function classOf(text: string, also?: (byte: number) => boolean): Uint8Array {

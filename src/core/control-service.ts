@@ -13,7 +13,7 @@ export interface Prepared {
 
 /**
  * A part of the control thread. What a part has none of, it leaves out; `control/services.ts` lists all parts, and says in which order they are called.
- * @typeParam Config what they take up
+ * @typeParam Config the configuration that they take up
  */
 export interface ControlService<Config> {
   /**

@@ -1,6 +1,6 @@
 /** One field of an event's line; its kind decides what the call may give. */
 interface EventField<Value = unknown, Optional extends boolean = boolean> {
-  /** What it holds, in a few words. */
+  /** The field's content, in a few words. */
   readonly meaning: string;
   readonly isOptional: Optional;
   /** For the compiler alone: nothing is there. */
@@ -17,7 +17,7 @@ export interface EventRow {
   readonly fields: Readonly<Record<string, EventField>>;
   /** Whether it has further fields, which others choose. */
   readonly isOpen?: boolean;
-  /** `info` without it; what has come to nothing (`ok: false`) is an error. docs/operations.md#log-level */
+  /** `info` without it; a failure (`ok: false`) is an error. docs/operations.md#log-level */
   readonly level?: "debug" | "info" | "warn" | "error" | "always";
   /** Lines a second of one thread; the next one says how many were left out. Without it every event is a line. */
   readonly perSecond?: number;
@@ -28,7 +28,7 @@ export interface EventRow {
 /** Events by their names. */
 export type EventRows = Readonly<Record<string, EventRow>>;
 
-/** What a call gives for a row: each field, those that are optional or not, and no other. */
+/** The arguments of a call for a row: each required field, optional ones or not, and no other. */
 export type FieldsOf<Row extends EventRow> = Shown<
   {
     readonly [Name in keyof Row["fields"] as Row["fields"][Name]["isOptional"] extends true ? never : Name]: ValueOf<
@@ -41,7 +41,7 @@ export type FieldsOf<Row extends EventRow> = Shown<
   } & (Row extends { readonly isOpen: true } ? Readonly<Record<string, unknown>> : unknown)
 >;
 
-/** The name of an event with its fields: what a call that writes one takes. */
+/** The name of an event with its fields: the arguments of a call that writes one. */
 export type EventArgs<Rows extends EventRows> = {
   [Name in keyof Rows & string]: [name: Name, fields: FieldsOf<Rows[Name]>];
 }[keyof Rows & string];
@@ -105,5 +105,5 @@ export const UPSTREAM: EventField<string, false> = textField("the origin");
 export const STATUS: EventField<number, false> = numberField("status of the response");
 /** Why something has failed. */
 export const ERROR: EventField<string, false> = textField("the reason");
-/** Whether what was tried has succeeded. */
+/** Whether the attempt has succeeded. */
 export const OK: EventField<boolean, false> = flagField("whether it has succeeded");

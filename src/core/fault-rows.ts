@@ -2,15 +2,15 @@ import { Fault, FaultKind } from "./fault.ts";
 
 /** What people learn of a fault: `edge help NAME` and docs/errors.md are made of it. */
 interface FaultAdvice {
-  /** What has happened. */
+  /** The cause. */
   readonly cause: string;
   /** What to do about it. */
   readonly cure: string;
-  /** Where it is explained: a page of docs with a heading. */
+  /** The page of docs that explains it, with a heading. */
   readonly page: string;
 }
 
-/** What is done about a fault, and what people learn of it. docs/wire.md#refusals */
+/** The gateway's reaction to a fault, and its texts for people. docs/wire.md#refusals */
 export interface FaultRow extends FaultAdvice {
   /** Metric label and log word. */
   readonly label: string;

@@ -2,7 +2,7 @@
 
 export const enum Fault {
   None = 0,
-  // What a load balancer puts before the first request.
+  // The load balancer's bytes before the first request.
   BadProxyHeader,
   // TLS, before the first request.
   PlainHttpOnTls,
@@ -120,7 +120,7 @@ export const enum Fault {
   Cancelled,
 }
 
-/** What a fault is counted and logged as. */
+/** A fault's name in counters and logs. */
 export const enum FaultKind {
   /** By status alone, or as what its feature says. */
   Other = 0,

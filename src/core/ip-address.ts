@@ -15,7 +15,7 @@ export function parseAddress(text: string, into: Uint8Array): boolean {
   return zone < 0 && parseV4(text, 0, to, into, 12);
 }
 
-/** 4 or 6 for the text of an address of that version, 0 for what is none. An IPv6 address may have a zone: `fe80::1%eth0`. */
+/** 4 or 6 for the text of an address of that version, 0 for any other text. An IPv6 address may have a zone: `fe80::1%eth0`. */
 export function ipVersion(text: string): 0 | 4 | 6 {
   // Each connection to an origin asks; nothing but digits and dots is an IPv4 address.
   if (text.indexOf(":") < 0) return parseV4(text, 0, text.length, SCRATCH, 0) ? 4 : 0;
@@ -84,7 +84,7 @@ function parseV6(text: string, to: number, into: Uint8Array): boolean {
   return true;
 }
 
-/** Where the hexadecimal digits from `from` on end. */
+/** End of the hexadecimal digits from `from` on. */
 function groupEnd(text: string, from: number, to: number): number {
   let i = from;
   while (i < to) {
@@ -120,7 +120,7 @@ export function formatAddress(bytes: ArrayLike<number>, from = 0): string {
 
 /**
  * The one text of an IPv6 address in brackets, as it is in a Host field: `[0:0::1]` is `[::1]`. RFC 3986 §3.2.2.
- * @returns "" for what is none
+ * @returns "" for any other text
  */
 export function hostLiteral(text: string): string {
   const octets = new Uint8Array(16);
@@ -167,7 +167,7 @@ export function networkAddress(address: string): string {
 
 /**
  * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
- * @returns "" for what is no address
+ * @returns "" for a text that is no address
  */
 export function reverseName(address: string): string {
   const octets = new Uint8Array(16);

@@ -27,7 +27,7 @@ export const MAX_INTERIM_RESPONSES = 100;
 
 /** Bytes that a client may send ahead on one stream. nghttp2 65535; Envoy 16 MiB, older ones 256. */
 export const H2_STREAM_WINDOW_BYTES = 262_144;
-/** Bytes that may be on their way on one connection; what is kept of them is bounded by the streams' windows. nginx 2 GiB; Envoy 24 MiB. */
+/** Bytes that may be on their way on one connection; the streams' windows bound the buffered part. nginx 2 GiB; Envoy 24 MiB. */
 export const H2_CONNECTION_WINDOW_BYTES = 16_777_216;
 /** Bytes of our dynamic tables, the peer's announced to it. nghttp2 and Envoy 4096. */
 export const H2_HEADER_TABLE_BYTES = 4096;
@@ -44,7 +44,7 @@ export const COPY_BODY_BYTES = 8192;
 /** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;
 
-/** Characters of what a client's certificate says that go on in X-Forwarded-Client-Cert. */
+/** Most characters of a client certificate's facts in X-Forwarded-Client-Cert. */
 export const MAX_CLIENT_CERT_CHARS = 4096;
 
 /** Bytes of one gRPC message of a response; a longer one is a malformed response. gRPC's own default is a quarter of it. */

@@ -25,7 +25,7 @@ export interface MetricRow {
   readonly group: (typeof METRIC_GROUPS)[number];
   /** A few words, for a panel. */
   readonly title: string;
-  /** What it means when the value moves, and what to do. */
+  /** Why the value moves, and the operator's next step. */
   readonly advice: string;
 }
 

@@ -11,7 +11,7 @@ export function withoutCredentials(url: string): string {
   return url.replace(/(^|\/)[^/?#@\s:]*:[^/?#]*@/, "$1***@").replace(/\?[^?].*$/s, "?***");
 }
 
-/** What is shown in a secret's place. */
+/** The text in a secret's place. */
 export const MASK = "***";
 
 const HARMLESS: ReadonlySet<string> = new Set([

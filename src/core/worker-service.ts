@@ -3,7 +3,7 @@ import type { AnyTakers } from "./message-takers.ts";
 /**
  * A part of a data worker that outlives configurations. What a part has none of, it leaves out; `worker/services.ts` lists all parts, and says in which order
  * they are called. All of these are called in a turn of the worker.
- * @typeParam Config what they take up
+ * @typeParam Config the configuration that they take up
  */
 export interface WorkerService<Config> {
   /** Takes its fields of the worker's first message, before anything is built. */
@@ -14,7 +14,7 @@ export interface WorkerService<Config> {
   use?(config: Config): void;
   /** Called every TICK_MS. @param nowMs on the clock of the worker's turns */
   tick?(nowMs: number): void;
-  /** The worker takes nothing new, and what it has in hand ends. @param hasSuccessor whether another process serves already */
+  /** The worker takes nothing new, and its open work ends. @param hasSuccessor whether another process serves already */
   stop?(hasSuccessor: boolean): void;
   /** The messages of the control thread that are for it, by their kind. */
   readonly onMessage?: AnyTakers;

@@ -45,7 +45,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   private lingerBytes = 0;
   /** Until when a client that has ended its direction waits for the response under way; 0 if there is no limit. */
   private leaveMs = 0;
-  /** Whether the end of what is written waits for the FIN. */
+  /** Whether the end of the written bytes waits for the FIN. */
   private holdsLast = false;
   /** Whether the timer is that of a client that does not read. */
   private isStall = false;
@@ -56,7 +56,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
 
   /**
    * @param holder is notified of the timer while the connection is open; `onTimer` here takes over after that
-   * @param hasTls whether the peer must be told in TLS, too, that nothing more comes
+   * @param hasTls whether TLS needs a closing alert, too
    */
   constructor(socket: ByteSocket, ctx: ClientSocketPorts, holder: TimerOwner, hasTls: boolean) {
     this.socket = socket;
@@ -131,7 +131,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   }
 
   /**
-   * Stops reading: the kernel's buffer holds what comes.
+   * Stops reading: the kernel buffers further bytes.
    * @param keptBytes memory that the received data already keeps
    */
   pause(keptBytes = 0): void {
@@ -191,7 +191,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     if (this.state === LifeState.Lingering) this.close();
   }
 
-  /** Closes in order; what has been written arrives. */
+  /** Closes in order; written bytes still arrive. */
   close(): void {
     if (this.state === LifeState.Closed) return;
     this.writer.flushTurn();
@@ -200,7 +200,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     this.markClosed();
   }
 
-  /** Aborts the connection, so that the client does not take what has arrived for complete. */
+  /** Aborts the connection, so that the client does not take a cut response for complete. */
   reset(): void {
     if (this.state === LifeState.Closed) return;
     this.markClosed();
@@ -224,7 +224,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     this.ctx.observer.onClose();
   }
 
-  /** Too much waits: the socket's end is told to the connection like any other. */
+  /** Too much waits: the connection learns of the socket's end as of any other. */
   abandon(): void {
     this.reset();
   }
@@ -252,7 +252,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
 /** All client connections of one listener of a worker, each with its place written down, so that adding and deleting cost a store. */
 export class ConnectionSet {
   private readonly connections: ClientConnection[] = [];
-  /** Where the last look for an idle one ended. */
+  /** Position at which the last search for an idle connection ended. */
   private looked = 0;
 
   add(connection: ClientConnection): void {
@@ -279,11 +279,11 @@ export class ConnectionSet {
 
   /** Tells every connection to close once it has nothing more to answer. */
   drain(): void {
-    // From the end, since one that closes at once gives its place to the last.
+    // From the end, since a connection that closes at once gives its place to the last.
     for (let i = this.connections.length - 1; i >= 0; i--) this.connections[i]?.drain();
   }
 
-  /** Ends what is left as if its peers had gone: there is no time left. @returns how many there were */
+  /** Ends the remaining connections as if their peers had gone: there is no time left. @returns how many there were */
   cutAll(): number {
     const cut = this.connections.length;
     for (let connection = this.connections.at(-1); connection !== undefined; connection = this.connections.at(-1)) {
@@ -406,7 +406,7 @@ export interface ConnectionSettings extends PaceSettings {
   readonly headerTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** What the response under way may take once the client has ended its direction; -1 is no limit. */
+  /** Time for the response under way once the client has ended its direction; -1 is no limit. */
   readonly halfCloseGraceMs: number;
   readonly maxHeadBytes: number;
   /** Header fields of a request, trailers included. */
@@ -423,12 +423,12 @@ export interface ConnectionSettings extends PaceSettings {
   readonly http2: Http2Settings | null;
 }
 
-/** What a server says of itself in HTTP/2, and what it refuses. */
+/** A server's settings and limits of HTTP/2. */
 export interface Http2Settings extends HeadRules {
   readonly maxConcurrentStreams: number;
 }
 
-/** Who counts what the connections see. */
+/** The counters of the connections. */
 export interface ConnectionObserver {
   onOpen(): void;
   onClose(): void;
@@ -457,9 +457,9 @@ export class ClientSocketPorts {
   draining = false;
   /** Room for the frames that HTTP/2 connections put together. */
   readonly frameBlock: FrameBlock = new FrameBlock();
-  /** What a connection of HTTP/1 needs for one request. */
+  /** Objects that an HTTP/1 connection needs for one request. */
   readonly requests: ExchangePool;
-  /** What a stream of HTTP/2 needs. */
+  /** Objects that an HTTP/2 stream needs. */
   readonly streams: ExchangePool;
 
   constructor(init: {
@@ -514,7 +514,7 @@ class ExchangePool {
     this.idlePorts = idlePorts;
   }
 
-  /** One that was used before, made ready; undefined if there is none. `T` is the class of those that are given. */
+  /** A used object, made ready; undefined without one. `T` is its class. */
   take<T extends ExchangeHolder>(): T | undefined {
     const used = this.free.pop();
     used?.exchange.reset(this.idlePorts);

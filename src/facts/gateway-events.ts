@@ -81,7 +81,7 @@ export const GATEWAY_EVENTS = {
   secret_kept: {
     level: "warn",
     meaning: "The file of a `${file:…}` is gone at a reload: the value from before stays in use.",
-    advice: "Put your file back, and reload. A start without it fails.",
+    advice: "Put your file back, and reload. edge does not start without it.",
     fields: { file: textField("the file"), error: ERROR },
   },
   state_failed: {
@@ -95,7 +95,7 @@ export const GATEWAY_EVENTS = {
   audit: {
     level: "always",
     meaning: "An operator did something (docs/operations.md#audit). Written at every level.",
-    advice: "Keep it: it says who changed what.",
+    advice: "Keep these lines: they show you who changed what.",
     fields: {
       action: textField(
         "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, ban, ban_lift, upgrade, log_reopen, stop, route_put, route_delete or route_weights",
@@ -139,20 +139,20 @@ export const GATEWAY_EVENTS = {
   },
   start: {
     meaning: "A note or warning about how the gateway was started.",
-    advice: "Read it once: it names unprotected or unusual settings of the start.",
+    advice: "Read it once: it names unprotected or unusual settings of your start.",
     fields: { note: textField("the note"), variable: optional(textField("variable of the environment")) },
   },
   start_failed: {
     level: "error",
     meaning: "The gateway could not start, with `--log-format json`; one line for each reason.",
-    advice: "Fix what `error` says; `edge check` says more of the files.",
+    advice: "Fix the cause in `error`; `edge check` tells you more about your files.",
     fields: { error: ERROR },
   },
   working_folder: {
     level: "warn",
     meaning: "The folder that edge was started in was deleted, or is there again.",
     advice:
-      "With `ok: false`, make the folder with its files again; edge moves into it within a second. Until then no upgrade works.",
+      "With `ok: false`, make your folder with its files again; edge moves into it within a second. Until then you cannot upgrade.",
     fields: { ok: OK, folder: textField("the folder"), error: optional(ERROR) },
   },
   upstream_failed: {
@@ -237,7 +237,7 @@ export const GATEWAY_EVENTS = {
     level: "warn",
     meaning:
       "Too many client connections, in total or from one address, or no file descriptors left. One line a minute for each reason.",
-    advice: "Raise the setting in `key`, or find the address that holds so many.",
+    advice: "Raise the setting in `key`, or find the address that holds so many connections.",
     fields: {
       reason: textField("too_many_connections, too_many_of_one_address or out_of_descriptors"),
       key: textField("the setting"),
@@ -248,7 +248,7 @@ export const GATEWAY_EVENTS = {
   worker_failed: {
     level: "error",
     meaning: "A worker could not start.",
-    advice: "Check `error`: an address in use, a file that edge cannot read.",
+    advice: "Check `error`: edge cannot bind your address, or cannot read a file.",
     fields: { worker: WORKER, error: ERROR },
   },
   worker_stalled: {
@@ -266,7 +266,7 @@ export const GATEWAY_EVENTS = {
   worker_died: {
     level: "error",
     meaning: "A worker ended and was started again.",
-    advice: "Please report it with the lines before; the worker is started again.",
+    advice: "Please report it with the lines before. You do not need to restart anything.",
     fields: { worker: WORKER, reason: textField("why"), restarted: flagField("whether it is started again") },
   },
   exception: {

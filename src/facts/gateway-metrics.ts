@@ -9,7 +9,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Requests by status",
     advice:
-      "5xx that rise on one `path`: look at that route's upstreams first. 502 and 504 come from origins that are down, 503 from limits and maintenance, 500 is a defect. 4xx that rise on `unmatched` are usually scanners.",
+      "If 5xx rise on one `path`, look at the upstreams of that route first. 502 and 504 come from origins that are down, 503 from limits and maintenance, 500 is a defect. 4xx that rise on `unmatched` are usually scanners.",
   },
   gateway_request_duration_seconds: {
     kind: "histogram",
@@ -18,7 +18,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Request duration",
     advice:
-      "Compare with `gateway_upstream_request_duration_seconds`: if both rise, the origin is slow; if only this one rises, you have slow clients, large bodies, or a worker without CPU.",
+      "Compare with `gateway_upstream_request_duration_seconds`: if both rise, your origin is slow; if only this one rises, you have slow clients, large bodies, or a worker without CPU.",
   },
   gateway_requests_in_flight: {
     kind: "gauge",
@@ -27,7 +27,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Requests in progress",
     advice:
-      "It rises with load and with slow origins. If it rises while the request rate does not, requests wait for something: look at the upstreams' durations.",
+      "It rises with load and with slow origins. If it rises and the request rate does not, look at the durations of your upstreams.",
   },
   gateway_request_body_bytes_total: {
     kind: "counter",
@@ -36,7 +36,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Request body bytes",
     advice:
-      "Uploads. A jump without more requests is a client that sends large bodies: `max_body_bytes` and `min_body_rate` bound what one can do.",
+      "Uploads. A jump without more requests is a client that sends large bodies. You bound it with `max_body_bytes` and `min_body_rate`.",
   },
   gateway_response_body_bytes_total: {
     kind: "counter",
@@ -62,7 +62,7 @@ export const GATEWAY_METRICS = {
     group: "Connections",
     title: "Accepted connections",
     advice:
-      "A rate near that of requests means that clients do not keep connections: a load balancer in front should. A jump without requests is a flood: `max_connections_per_ip` bounds one address.",
+      "A rate near that of requests means that clients do not keep connections; your load balancer in front should. A jump without requests is a flood: `max_connections_per_ip` bounds one address.",
   },
   gateway_quic_active_streams: {
     kind: "gauge",
@@ -78,7 +78,8 @@ export const GATEWAY_METRICS = {
     labels: ["listener"],
     group: "Connections",
     title: "Connections by listener",
-    advice: "Which address clients use. A listener that stays at 0 may be removed, or a firewall is in front of it.",
+    advice:
+      "Which address your clients use. If a listener stays at 0, remove it, or look for a firewall in front of it.",
   },
   gateway_listener_active_connections: {
     kind: "gauge",
@@ -112,7 +113,7 @@ export const GATEWAY_METRICS = {
     group: "Connections",
     title: "Connections abandoned",
     advice:
-      "Clients or origins do not read their data, and `server.max_unsent_bytes` is full. Look for a slow-read attack.",
+      "Clients or origins do not read their data, and `server.max_unsent_bytes` is full. You may be under a slow-read attack.",
   },
   gateway_unsent_bytes: {
     kind: "gauge",
@@ -156,7 +157,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Responses cut",
     advice:
-      "Clients got the beginning of a response, and then a cut. Check the lines of the access log whose `fault` begins with `upstream_`, and what those origins send.",
+      "Your clients got the beginning of a response, and then a cut. Check the lines of the access log whose `fault` begins with `upstream_`, and the responses of those origins.",
   },
   gateway_retries_total: {
     kind: "counter",
@@ -200,7 +201,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Circuit breakers",
     advice:
-      "2 for long: the origin is down. Alternating: it fails under load and recovers without; `slow_start` lets its share grow slowly.",
+      "If it stays 2, your origin is down. If it alternates, your origin fails under load and recovers without; `slow_start` lets its share grow slowly.",
   },
   gateway_circuit_breaker_trips_total: {
     kind: "counter",
@@ -209,7 +210,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Circuit breaker trips",
     advice:
-      "Trips again and again: the origin comes back and fails again. Check `failure_threshold` and the origin's own log.",
+      "If it trips again and again, your origin comes back and fails again. Check `failure_threshold` and the origin's own log.",
   },
   gateway_lenient_answers_total: {
     kind: "counter",
@@ -218,7 +219,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Malformed responses accepted",
     advice:
-      "An origin writes malformed responses that are accepted because of `strict_origins: false`. Fix your origin: these are what response splitting is made of.",
+      "Your origin writes malformed responses, and you accept them with `strict_origins: false`. Fix your origin: response splitting uses such responses.",
   },
   gateway_config_last_reload_successful: {
     kind: "gauge",
@@ -227,7 +228,7 @@ export const GATEWAY_METRICS = {
     group: "Process",
     title: "Last reload",
     advice:
-      "0: the files are not what serves. The line `config_reload` has the faults; `edge check` finds them without a gateway.",
+      "0: the gateway serves an older configuration than your files. The line `config_reload` has the faults; `edge check` finds them without a gateway.",
   },
   gateway_config_last_reload_success_timestamp_seconds: {
     kind: "gauge",
@@ -235,7 +236,7 @@ export const GATEWAY_METRICS = {
     labels: [],
     group: "Process",
     title: "Configuration loaded",
-    advice: "When the configuration in use was loaded; compare with the files' times.",
+    advice: "Compare it with the times of your files.",
   },
   gateway_worker_stalls_total: {
     kind: "counter",
@@ -244,7 +245,7 @@ export const GATEWAY_METRICS = {
     group: "Process",
     title: "Workers replaced",
     advice:
-      "A worker stood still for ten seconds: the machine swaps or has no CPU to give, or it is a defect. Please report it with the lines before `worker_stalled`.",
+      "A worker stood still for ten seconds: your machine swaps or has no CPU left, or you found a defect. Please report it with the lines before `worker_stalled`.",
   },
   gateway_log_lines_dropped_total: {
     kind: "counter",
@@ -253,7 +254,7 @@ export const GATEWAY_METRICS = {
     group: "Process",
     title: "Dropped log lines",
     advice:
-      "What reads the log is too slow, an output is down, or a flood of refusals was bounded. Traffic is not affected.",
+      "The reader of your log is too slow, an output is down, or edge bounded a flood of refusals. Your users do not notice.",
   },
   gateway_build_info: {
     kind: "gauge",
@@ -261,7 +262,7 @@ export const GATEWAY_METRICS = {
     labels: ["version"],
     group: "Process",
     title: "Version",
-    advice: "Several versions at once: a rolling upgrade is under way.",
+    advice: "If you see several versions, a rolling upgrade is under way.",
   },
   gateway_stream_connections_total: {
     kind: "counter",
@@ -295,7 +296,7 @@ export const GATEWAY_METRICS = {
     group: "Streams",
     title: "Ends of forwarded connections",
     advice:
-      "`connect_failed` and `no_target`: the targets are down. `target_reset`: they end connections by themselves. `max_connections` and `address_refused`: the stream's own limits. `idle_timeout`: raise it, or let clients send keep-alives.",
+      "`connect_failed` and `no_target`: your targets are down. `target_reset`: they end connections by themselves. `max_connections` and `address_refused`: the stream's own limits. `idle_timeout`: raise it, or let clients send keep-alives.",
   },
   gateway_stream_connect_failures_total: {
     kind: "counter",
@@ -304,6 +305,6 @@ export const GATEWAY_METRICS = {
     group: "Streams",
     title: "Failed connections to targets",
     advice:
-      "The log's `upstream_failed` names the reason. Clients notice nothing while another target takes the connection.",
+      "`upstream_failed` in your log names the reason. Your clients do not notice while another target takes the connection.",
   },
 } as const satisfies MetricRows;

@@ -32,7 +32,7 @@ function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds
       severity: "critical",
       summary: "{{ $labels.instance }} does not answer",
       description:
-        "Prometheus cannot scrape the gateway. The job is called edge here: change the rule where yours has another name.",
+        "Prometheus cannot scrape the gateway. The job is called edge here: if yours has another name, change the rule.",
     },
     {
       name: "EdgeManyErrors",
@@ -111,7 +111,8 @@ function ofState({ certificateEnds }: Thresholds): AlertRow[] {
       lasting: "1m",
       severity: "critical",
       summary: "No upstream of {{ $labels.instance }} is in service",
-      description: "Every circuit breaker is open or every health check fails: see the network of the gateway first.",
+      description:
+        "Every circuit breaker is open or every health check fails: check the network of your gateway first.",
     },
     {
       name: "EdgeCertificateExpires",
@@ -120,7 +121,7 @@ function ofState({ certificateEnds }: Thresholds): AlertRow[] {
       lasting: "1h",
       severity: "critical",
       summary: "The certificate of {{ $labels.domain }} ends in {{ $value | humanizeDuration }}",
-      description: "It should have been renewed long before.",
+      description: "edge should have renewed it long before: run edge certs.",
     },
     {
       name: "EdgeReloadFailed",
@@ -129,7 +130,8 @@ function ofState({ certificateEnds }: Thresholds): AlertRow[] {
       lasting: "5m",
       severity: "warning",
       summary: "The last reload at {{ $labels.instance }} failed",
-      description: "The files are not what serves: a restart would fail. edge check names the faults.",
+      description:
+        "The gateway serves an older configuration than your files, and a restart would fail. edge check names the faults.",
     },
   ];
 }
@@ -143,7 +145,7 @@ function ofProcess(): AlertRow[] {
       lasting: "0m",
       severity: "warning",
       summary: "A worker of {{ $labels.instance }} stood still and was replaced",
-      description: "Its connections were lost. The machine has no CPU to give, or it is a defect.",
+      description: "Its connections were lost. Your machine has no CPU left, or you found a defect.",
     },
     {
       name: "EdgeShortOfDescriptors",
@@ -161,7 +163,7 @@ function ofProcess(): AlertRow[] {
       lasting: "5m",
       severity: "warning",
       summary: "{{ $labels.instance }} has as many connections as it may",
-      description: "New connections wait. Raise server.max_connections, or find who holds so many.",
+      description: "New connections wait. Raise server.max_connections, or find the client that holds so many.",
     },
   ];
 }
@@ -175,7 +177,7 @@ function ofRefusals({ attack, logLinesDropped }: Thresholds): AlertRow[] {
       lasting: "10m",
       severity: "warning",
       summary: "The firewall of {{ $labels.instance }} refuses {{ $value | humanize }} requests a second",
-      description: "edge top, list 3, shows who they come from. Right after a release they may be false positives.",
+      description: "edge top, list 3, shows you the clients. Right after you released, they may be false positives.",
     },
     {
       name: "EdgeLogLinesDropped",
@@ -184,7 +186,7 @@ function ofRefusals({ attack, logLinesDropped }: Thresholds): AlertRow[] {
       lasting: "10m",
       severity: "warning",
       summary: "{{ $labels.instance }} drops lines of its log",
-      description: "What reads the log is too slow, or an output is away.",
+      description: "The reader of your log is too slow, or an output is down.",
     },
   ];
 }

@@ -1,6 +1,6 @@
 /** What people learn of an error that keeps a command from its work. */
 export interface ErrorGuide {
-  /** What has happened. */
+  /** The cause. */
   readonly cause: string;
   /** What to do about it. */
   readonly cure: string;

@@ -30,10 +30,10 @@ export class KeyList {
     for (const [name, { keys }] of Object.entries(types)) this.walk(keys.rows, { ...routes, types: [name] });
     this.walk(options.rows, { ...routes, types: [] });
     for (const [name, { keys }] of Object.entries(streams)) this.walk(keys.rows, { ...routes, types: [name] });
-    const tests: FormRow = { type: routeTests, doc: "what must become of requests; edge check runs them" };
+    const tests: FormRow = { type: routeTests, doc: "your tests of routes: edge check runs them without a network" };
     const maps: FormRow = {
       type: routeMaps,
-      doc: "values of requests by others, such as a tenant by the host: {map.NAME}",
+      doc: "your own values for placeholders, such as a tenant by the host: {map.NAME}",
     };
     this.walk({ maps }, { prefix: "", file: "routes.yaml", types: [] });
     this.walk({ tests }, { prefix: "", file: "routes.yaml", types: [] });
@@ -108,32 +108,32 @@ function sectionsIn(form: Form): readonly FormRows[] {
   return form.is === "either" ? form.forms.flatMap(sectionsIn) : [];
 }
 
-/** What may be written at a key, in words: "a duration from 1ms", "a list of texts". */
+/** The type of a key in words: "duration", "list (string)". */
 export function formText(form: Form): string {
   switch (form.is) {
     case "section":
-      return form.isSwitch ? "a section, true or false" : "a section";
+      return form.isSwitch ? "section, or `true` or `false`" : "section";
     case "map":
-      return "a section with names of its own";
+      return "section with names of your own";
     case "list":
-      return `${form.orOne ? "one or a list" : "a list"} (${formText(form.item)})`;
+      return form.orOne ? `${formText(form.item)}, or a list` : `list (${formText(form.item)})`;
     case "either":
       return [...new Set(form.forms.map(formText))].join(", or ");
     case "word":
       return form.words.flatMap((word) => (word === "" ? [] : [`\`${word}\``])).join(", ");
     case "flag":
-      return "`true`, `false`";
+      return "`true` or `false`";
     default:
       return FORM_TEXTS[form.is];
   }
 }
 
 const FORM_TEXTS = {
-  integer: "a whole number",
-  number: "a number",
-  duration: "a duration",
-  size: "a size",
-  percent: "a percentage",
+  integer: "integer",
+  number: "number",
+  duration: "duration",
+  size: "size",
+  percent: "percentage",
   anything: "any value",
-  text: "a text",
+  text: "string",
 } as const;

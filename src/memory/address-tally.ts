@@ -78,7 +78,7 @@ export function createAddressTally(workers: number, secret: ArrayLike<number>): 
   return buffer;
 }
 
-/** Takes back what a worker held when it ended. */
+/** Takes back the holds of a worker that ended. */
 export function clearTallyOf(buffer: SharedArrayBuffer, worker: number): void {
   const from = HEADER_CELLS + worker * WORKER_CELLS;
   new Int32Array(buffer).fill(0, from, from + WORKER_CELLS);

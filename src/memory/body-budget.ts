@@ -12,7 +12,7 @@ import { BodyPool } from "./body-pool.ts";
 
 /** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
 const BODY_NEWCOMER_MS = 1000;
-/** Held bodies that are compared when the slowest one is searched for: those that have been stalled longest. */
+/** How many buffered bodies the search for the slowest compares: the longest stalled ones. */
 const MAX_SLOWEST_LOOKS = 64;
 /** Buffered request bodies beyond this go to a temporary file. */
 export const SPOOL_BYTES = 1024 * 1024;
@@ -20,7 +20,7 @@ export const SPOOL_BYTES = 1024 * 1024;
 /** Bytes of one buffer of a body that is kept in memory. */
 export const BODY_BLOCK_BYTES = 16384;
 
-/** How much may be held, all workers together. */
+/** Most buffered bytes of all workers together. */
 export interface BodyLimits {
   /** Bytes in memory: `proxy.transport.max_buffered_bytes`. */
   readonly memoryBytes: number;
@@ -30,7 +30,7 @@ export interface BodyLimits {
   readonly diskBytes: number;
 }
 
-/** What the workers' budgets have in common. */
+/** The shared part of the workers' budgets. */
 export interface BodyBudgetBuffers {
   /** KiB in memory a worker | KiB on disk a worker | wishes for room in memory | wishes for room on disk */
   readonly totals: SharedArrayBuffer;
@@ -46,7 +46,7 @@ export function createBodyBudget(workers: number, secret: ArrayLike<number>): Bo
   return { totals, addresses: createAddressTally(workers, secret) };
 }
 
-/** Takes back what a worker held when it ended. */
+/** Takes back the holds of a worker that ended. */
 export function returnBudgetOf({ totals, addresses }: BodyBudgetBuffers, worker: number): void {
   const cells = new Int32Array(totals);
   const workers = (cells.length - 2) / 2;
@@ -72,7 +72,7 @@ export class BodyBudget implements HoldBudget {
   private shareKib = 0;
   /** The body that was opened last and may yet be complete at once. */
   private latest: BodyHold | null = null;
-  /** Likewise, of one that has not even opened a hold yet. */
+  /** Likewise, for a body that has not even opened a hold yet. */
   private late: LateOwner | null = null;
   /** Bytes of one body from which on it goes to a file. */
   spoolBytes: number = SPOOL_BYTES;
@@ -93,7 +93,7 @@ export class BodyBudget implements HoldBudget {
     this.use(limits);
   }
 
-  /** Takes new limits; what is held beyond them goes as it would. */
+  /** Takes new limits; bodies beyond them go on as they would. */
   use({ memoryBytes, share, diskBytes }: BodyLimits): void {
     this.memory.limitKib = Math.floor(memoryBytes / 1024);
     this.disk.limitKib = Math.floor(diskBytes / 1024);
@@ -106,7 +106,7 @@ export class BodyBudget implements HoldBudget {
     return this.turn.nowMs;
   }
 
-  /** A body is about to be held: nothing is counted yet. */
+  /** Opens a hold for a body: nothing counts yet. */
   open(owner: HoldOwner, client: HoldClient): BodyHold {
     this.countLatest();
     this.latest = new BodyHold(this, owner, client);
@@ -180,7 +180,7 @@ export class BodyBudget implements HoldBudget {
     return account;
   }
 
-  /** A body has been let go. */
+  /** Releases a body's hold. */
   leave(hold: BodyHold, account: HoldAccount): void {
     this.unlist(hold, account);
     if (--account.count === 0) this.accounts.delete(account.id);
@@ -198,7 +198,7 @@ export class BodyBudget implements HoldBudget {
     for (const holds of [account.holds, this.memory.holds, this.disk.holds]) if (holds.delete(hold)) holds.add(hold);
   }
 
-  /** A body that has just been let go need not be examined. */
+  /** A body that was just released needs no check. */
   forgetLatest(hold: BodyHold): void {
     if (this.latest === hold) this.latest = null;
   }
@@ -231,19 +231,19 @@ export class BodyBudget implements HoldBudget {
     return Fault.None;
   }
 
-  /** Ends the slowest body. @returns Fault.None when that made room, else what becomes of the one that asks */
+  /** Ends the slowest body. @returns Fault.None if that made room, else the fault of the asking body */
   private endSlowest(holds: ReadonlySet<BodyHold>, asking: BodyHold, key: string): Fault {
     const slowest = this.slowestOf(holds, asking);
     if (slowest !== null && slowest !== asking) {
       slowest.evict(key);
-      // It may have been the last word on the one that asks, too.
+      // The asking body may be the slowest itself.
       return asking.account === null ? Fault.Cancelled : Fault.None;
     }
     asking.refusedBy = key;
     return slowest === asking && holds.size > 1 ? Fault.BodyEvicted : Fault.BuffersFull;
   }
 
-  /** The slowest of those that have been stalled longest. One that has just begun is spared if it asks itself. */
+  /** The slowest of the longest stalled bodies. It spares an asking body that has just begun. */
   private slowestOf(holds: ReadonlySet<BodyHold>, asking: BodyHold | null): BodyHold | null {
     const { nowMs } = this;
     let slowest: BodyHold | null = null;

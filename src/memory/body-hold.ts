@@ -53,7 +53,7 @@ export interface HoldBudget {
   changeMemory(account: HoldAccount, bytes: number): void;
   /** A body is complete. */
   unlist(hold: BodyHold, account: HoldAccount): void;
-  /** A body has been let go. */
+  /** Releases a body's hold. */
   leave(hold: BodyHold, account: HoldAccount): void;
 }
 

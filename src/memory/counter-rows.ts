@@ -95,7 +95,7 @@ export const COUNTERS = placed({
   logCharsTaken: hidden(),
 });
 
-/** What the firewall's rules protect against, in the order in which they are reported. docs/waf.md#rules */
+/** The attacks that the firewall's rules protect against, in the order of reports. docs/waf.md#rules */
 export const WAF_CATEGORIES = [
   "traversal",
   "sqli",
@@ -113,7 +113,7 @@ export const WAF_CATEGORIES = [
   "custom",
 ] as const;
 
-/** Labels of what it has found; any other name is counted as the last. */
+/** Labels of its findings; any other name counts as the last. */
 export const WAF_LABELS: readonly string[] = [...WAF_CATEGORIES, "leak", "over_limit", "other"];
 
 /** What becomes of requests that a route mirrors, as they are counted. docs/upstreams.md#mirroring */
@@ -124,7 +124,7 @@ export type MirrorCount = (typeof MIRROR_COUNTS)[number];
 export const HEDGE_COUNTS = ["sent", "won", "failed", "skipped"] as const;
 export type HedgeCount = (typeof HEDGE_COUNTS)[number];
 
-/** Upper bounds of the latency buckets in milliseconds, 100 µs to 10 s; one more bucket takes what is slower. */
+/** Upper bounds of the latency buckets in milliseconds, 100 µs to 10 s; one more bucket takes slower requests. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000,
 ];

@@ -64,7 +64,7 @@ export interface CounterLabels {
   readonly listeners?: ReadonlyMap<string, number>;
 }
 
-/** What a peer of the mesh is in a request: it takes the place of the method in the key of a series. */
+/** A mesh peer's role in a request: it takes the place of the method in the key of a series. */
 export const enum PeerRole {
   Client = 0,
   Server,
@@ -206,7 +206,7 @@ export class WorkerCounters {
     this.peers.increment(this.peers.slotOf(requestKey(this.peerNames.idOf(peer), role, status)));
   }
 
-  /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */
+  /** Counts a request that passed the cache. @param result the number of the cache's result, below CACHE_PLACES */
   cachePassed(result: number): void {
     this.rows[CACHE_AT + result]!++;
   }
@@ -293,7 +293,7 @@ export class TrafficWriter {
     let interval = 0;
     while (interval < INTERVALS_MS.length && ms > INTERVALS_MS[interval]!) interval++;
     let step = interval * PARTS;
-    // Where the division rounds up, the request stays within its interval: the buckets of /metrics are exact.
+    // If the division rounds up, the request stays within its interval: the buckets of /metrics are exact.
     if (interval < INTERVALS_MS.length && ms > INTERVALS_FROM_MS[interval]!)
       step += Math.min(PARTS - 1, Math.floor((ms - INTERVALS_FROM_MS[interval]!) * STEPS_PER_MS[interval]!));
     places[at + STEPS_AT + step]!++;
@@ -309,7 +309,7 @@ export class TrafficWriter {
   }
 }
 
-/** Slots of the request series of a worker: 196 KB, of which only what is used becomes resident. */
+/** Slots of the request series of a worker: 196 KB, of which only used pages become resident. */
 const REQUEST_SERIES = 16384;
 const UPSTREAM_SERIES = 4096;
 const MIRROR_SERIES = 4096;
@@ -338,7 +338,7 @@ export function createSeriesTable(capacity: number): SharedArrayBuffer {
   return buffer;
 }
 
-/** The one thread's hand on its table. A successor of a thread that died goes on where that one stopped. */
+/** The one thread's hand on its table. A successor of a dead thread goes on from its numbers. */
 export class SeriesWriter {
   private readonly counts: Float64Array;
   private readonly keys: Int32Array;

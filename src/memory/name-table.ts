@@ -23,7 +23,7 @@ export function createNameTable(): SharedArrayBuffer {
   return buffer;
 }
 
-/** The one thread's hand on its table. A successor of a thread that died goes on where that one stopped. */
+/** The one thread's hand on its table. A successor of a dead thread goes on from its numbers. */
 export class NameWriter {
   private readonly used: Int32Array;
   private readonly ends: Int32Array;

@@ -23,7 +23,7 @@ export const NO_IDENTITY_PARTS: Pick<AuthIdentity, "claims" | "fields" | "respon
   responseFields: [],
 };
 
-/** What a client's verified certificate says of it. */
+/** A client's identity by its verified certificate. */
 export interface ClientIdentity {
   /** The distinguished name, in one line as RFC 2253 writes it, such as `CN=client,O=Example`. */
   readonly subject: string;
@@ -55,7 +55,7 @@ interface AddressSource {
   readonly remoteAddress: string | undefined;
 }
 
-/** A socket with TLS that can be asked for its version, while it is open. */
+/** A TLS socket, which gives its version while it is open. */
 interface TlsVersionSource {
   /** Such as `TLSv1.3`. */
   getTLSVersion(): string;
@@ -71,9 +71,9 @@ export class ClientPeer {
   /** From its certificate, if the listener asks for one and it has shown one that is trusted; else null. */
   readonly identity: ClientIdentity | null;
 
-  /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" if it came by itself. */
+  /** The client's destination, as `address:port`, if a firewall rule redirected it here; "" if it came by itself. */
   destination = "";
-  /** The client's port, where a PROXY header told it; else 0. */
+  /** The client's port from a PROXY header; 0 without one. */
   toldPort = 0;
 
   /** The lines that tell an origin who the client is; null until `makeForwardLines` has made them. */
@@ -93,7 +93,7 @@ export class ClientPeer {
   ja4 = "";
   /** How it began its HTTP/2 connection; null without one, and for a configuration that asks for no fingerprint. */
   opening: { readonly text: string } | null = null;
-  /** What its socket tells of both ends; null if there is none to be asked. */
+  /** Both ends by its socket; null without a socket. */
   ends: ConnectionEnds | null = null;
   /** What scripts learn of the ends: encoded parameters of this one, and of both. Made for the first of them. */
   scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
@@ -102,14 +102,14 @@ export class ClientPeer {
   readonly toldAddress: string;
   private found: string;
   private ownNumber = 0;
-  /** Who is to be asked for the TCP peer; null when it is known. */
+  /** The source of the TCP peer's address; null once it is known. */
   private source: AddressSource | null;
   private readonly secured: TlsVersionSource | null;
 
   /**
    * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that a
    * response of the gateway's own does not need
-   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT if it names no client; "" if there was none
+   * @param toldAddress the client in a PROXY header, UNKNOWN_CLIENT if it names none; "" without a header
    * @param secured says the version of TLS; null if there is none, or its handshake is not over
    */
   constructor(
@@ -146,7 +146,7 @@ export class ClientPeer {
   }
 
   /**
-   * The TCP peer: the load balancer, where a PROXY header named a client behind it; else the same as `address`. "" where
+   * The TCP peer: the load balancer, if a PROXY header named a client behind it; else the same as `address`. "" if
    * the peer was gone before it was first queried.
    */
   get socketAddress(): string {
@@ -158,7 +158,7 @@ export class ClientPeer {
   }
 
   /**
-   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
+   * The connection's source, without a port: the client in a PROXY header, else the TCP peer. IPv4-mapped addresses
    * are written as IPv4.
    */
   get address(): string {

@@ -32,7 +32,7 @@ export const enum ExchangeState {
 export class Exchange {
   readonly request: RequestHead = new RequestHead(this);
   readonly response: ResponseHead = new ResponseHead();
-  /** What belongs to trying targets: of the attempt under way, and of those that have failed. */
+  /** Facts about attempts at targets: the one under way and the failed ones. */
   readonly attempt: Attempt = new Attempt();
   sink!: ResponseSink;
   flow!: BodyFlow;
@@ -60,11 +60,11 @@ export class Exchange {
   endedMs!: number;
   /** Bytes of the path that the matched prefix takes; -1 when the path must be rewritten (`forwardPath`). */
   prefixLength!: number;
-  /** The sanitised path to forward, where it differs from the raw one; "" otherwise. */
+  /** The sanitised path to forward, if it differs from the raw path; "" otherwise. */
   forwardPath!: string;
-  /** The canonical, decoded path that routing used, where it differs from the raw one; "" otherwise. */
+  /** The canonical, decoded path that routing used, if it differs from the raw path; "" otherwise. */
   canonicalPath!: string;
-  /** What the groups of the route's expression have matched, from 1 on; null if there are none. */
+  /** The matches of the groups of the route's expression, from 1 on; null without groups. */
   captures!: readonly (string | undefined)[] | null;
   /** Who the client has shown to be (`auth`); null if it was not asked. */
   identity!: AuthIdentity | null;
@@ -82,10 +82,10 @@ export class Exchange {
   sentBytes!: number;
   /** Whether the whole request body has been read. */
   bodyDone!: boolean;
-  /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 if none does. */
+  /** Bytes of the body if a phase buffers it and hands it on whole; -1 if none does. */
   wholeBodyBytes!: number;
   wafScore!: number;
-  /** How many requests the exchange has served: tells one that waited for something whether it is still its own. */
+  /** How many requests the exchange has served: a waiting caller compares it to see whether the exchange is still its own. */
   uses = 0;
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" if there is none. */
   detail!: string;
@@ -95,11 +95,11 @@ export class Exchange {
   replay!: RepeatableBody | null;
   /** What must be given back when the exchange is over; null when there is nothing. */
   held!: Held | null;
-  /** What the cache did for the exchange. */
+  /** The cache's result for the exchange. */
   cacheResult!: CacheResult;
   /** Whether the response goes into the cache, and why not. */
   cacheNote!: CacheNote;
-  /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null if it holds nothing. */
+  /** The cache's hold for the exchange: a place in a queue, a fetch, an entry; null without one. */
   cacheUse!: Held | null;
   /** The slots of `concurrency` that it has; null without any. */
   admission!: Held | null;
@@ -228,16 +228,16 @@ export class Exchange {
 }
 
 /**
- * What an exchange knows of the targets that it tries. One object for all its attempts: what fails leaves its mark for the
+ * An exchange's record of the targets that it tries. One object for all its attempts: a failure leaves its mark for the
  * next.
  */
 export class Attempt {
   upstreamLabel!: string;
   /** Milliseconds from the request's head to the response's; -1 if there was none. */
   upstreamMs!: number;
-  /** The SPIFFE id of the server that has responded, where a sidecar asked it; "" for none. */
+  /** The SPIFFE id of the server that has responded to a sidecar; "" for none. */
   serverId!: string;
-  /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
+  /** Whether the gateway gets the origin's consent before the client's body (Expect: 100-continue). */
   asksOrigin!: boolean;
   /** How often the request has been sent upstream, this time included. */
   count!: number;
@@ -284,7 +284,7 @@ export class Attempt {
     return this.upstreamLabel === "" ? 0 : this.count;
   }
 
-  /** The milliseconds of each, for the log; of one which the end of the exchange has cut off, those until then. */
+  /** The milliseconds of each attempt, for the log; of an attempt that the end of the exchange cut off, the time until then. */
   timesUntil(endedMs: number): number[] {
     const times: number[] = [];
     for (let i = 0; i < Math.min(this.sent, MAX_ATTEMPTS); i++) {
@@ -334,12 +334,12 @@ export class Attempt {
 /** Attempts whose times are kept: as many as there can be, by `retries.attempts` and MAX_LEFT_OUTS. */
 const MAX_ATTEMPTS = 16;
 
-/** How often a request goes on to another connection where an origin that retires its connections leaves it out. */
+/** How often a request moves to another connection if its origin retires connections without serving it. */
 const MAX_LEFT_OUTS = 4;
 
 const NO_PHASES: readonly Phase[] = [];
 
-/** What an exchange points at while it is not in use. */
+/** An unused exchange points at this. */
 export interface IdleExchangePorts {
   readonly sink: ResponseSink;
   readonly flow: BodyFlow;
@@ -358,7 +358,7 @@ export function finishExchange(ex: Exchange, nowMs: number): void {
   ex.pipeline.onEnd(ex);
 }
 
-/** The client is gone or gives the request up: the handler stops. Nothing happens where it is over already. */
+/** The client is gone or gives the request up: the handler stops. Nothing happens if the exchange is over already. */
 export function cancelExchange(ex: Exchange, nowMs: number): void {
   if (ex.state !== ExchangeState.Open && ex.state !== ExchangeState.Replying) return;
   ex.fault = Fault.Cancelled;
@@ -400,7 +400,7 @@ export interface ResponseSink {
   end(ex: Exchange): void;
   /** Answers with the fault's status, or cuts the response when its head is out. The exchange is over for the caller. */
   abort(ex: Exchange, fault: Fault): void;
-  /** Tells the client to send the body it announced with Expect: 100-continue, where it did. */
+  /** Tells the client to send its body if it announced one with Expect: 100-continue. */
   wantBody(ex: Exchange): void;
   /** Whether the client waits for `wantBody` and has sent nothing of its body; without it, that is not known. */
   awaitsConsent?(ex: Exchange): boolean;
@@ -438,7 +438,7 @@ export interface ResponseSource {
   onCancelled(ex: Exchange): void;
 }
 
-/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.attempt.target`. */
+/** One destination of a route's requests. An exchange holds its current target in `ex.attempt.target`. */
 export interface Target {
   readonly upstream: Upstream;
   /** Put before the forwarded path: empty, or `/api`. */
@@ -458,20 +458,20 @@ export interface Target {
 /** One origin to which exchanges can be sent. */
 export interface Upstream {
   readonly label: string;
-  /** The authority to send as Host where the client's is not kept. */
+  /** The authority to send as Host in place of the client's. */
   readonly authority: string;
   /** Starts the exchange on a kept connection, or on a new one. */
   send(ex: Exchange, caller: UpstreamCaller): void;
   /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void;
-  /** Whether the name of the origin has been asked for, and nothing is known of it: what takes long now is not the origin. */
+  /** Whether a lookup of the origin's name is under way without an earlier address: the delay is not the origin's. */
   readonly awaitsName?: boolean;
 }
 
 /** Who asked for the exchange: it writes the request's head and is notified of the response's. */
 export interface UpstreamCaller {
   readonly times: UpstreamTimes;
-  /** What a stream counts as that the origin resets; Fault.UpstreamUnavailable where the caller does not say. */
+  /** The fault of a stream that the origin resets; Fault.UpstreamUnavailable by default. */
   readonly resetFault?: Fault;
   /**
    * Whether it sends an exchange once more from `ex.replay`, which the upstream sets where the origin has not looked at the request and
@@ -492,7 +492,7 @@ export interface UpstreamCaller {
   onFailure(ex: Exchange, failure: UpstreamFailure): void;
 }
 
-/** What a phase says of a request. */
+/** A phase's verdict on a request. */
 export const enum Verdict {
   /** Go on to the next phase. */
   Next = 0,
@@ -574,13 +574,13 @@ export class Pipeline {
   private readonly endTaps: readonly ResponseTap[];
   /** Null where trailers are not wanted. */
   readonly trailerGate: TrailerGate | null;
-  /** Null where messages are not looked at. Set where the way is wired. */
+  /** Null if no rule judges messages. The wiring sets it. */
   messages: MessageGate | null = null;
   /** The maps of the configuration. Set with the way. */
   maps: MapValues | null = null;
   /** Says once a request which agent has signed it; null without `agents`. Set with the way. */
   agents: { nameOf(ex: Exchange): string } | null = null;
-  /** Says where clients are. Set where the way is wired. */
+  /** Locates clients. The wiring sets it. */
   places: ClientPlaces = NO_PLACES;
   private readonly names: RequestNamer | null;
   private readonly pages: RefusalPages | null;
@@ -659,7 +659,7 @@ export class Pipeline {
     return shown;
   }
 
-  /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about, unless that is its size. */
+  /** Before the first phase the head's facts may be wrong: the refusal is about them, unless it is about size. */
   private refusalFor(ex: Exchange, response: PrebuiltResponse): PrebuiltResponse {
     if (ex.step === 0 && !isOfSize(ex.fault)) return response;
     const shown = this.pages === null ? response : this.pages.shown(ex, response);

@@ -1,19 +1,19 @@
 import { copyBytes, EMPTY_BYTES, equalsLower, latin1, sliceText } from "../core/bytes.ts";
 import { MAX_FIELDS } from "../core/limits.ts";
 
-/** Fields for which there is room from the beginning: as many as usual settings allow, and those that the gateway adds. */
+/** Initial room for fields: as many as usual settings allow, and the gateway's own. */
 const CAPACITY = MAX_FIELDS + 32;
 const OWN_BYTES = 1024;
-/** Room for fields that are added to parsed ones, where the buffer from before is used again. */
+/** Room for fields beside parsed ones in a reused buffer. */
 const ADDED_BYTES = 256;
 /** Bytes of a line beside name and value: colon, space, CR and LF. */
 const LINE_EXTRA = 4;
-/** Larger buffers are let go when the block is used again. */
+/** A reused block drops buffers larger than this. */
 const KEPT_OWN_BYTES = 8192;
-/** Room for more fields is let go likewise. */
+/** A reused block drops room for more fields than this, too. */
 const KEPT_FIELDS = 1024;
 
-/** Field names to be asked for together. */
+/** Field names for one combined lookup. */
 export class HeaderIdSet {
   readonly bits0: number;
   readonly bits1: number;
@@ -90,7 +90,7 @@ export class HeaderBlock {
     }
   }
 
-  /** Leaves the bytes that were parsed, by copying the fields: what they came in is not kept any longer. */
+  /** Copies the fields out of the parsed bytes, and no longer keeps their buffer. */
   moveOut(): void {
     if (this.end < 0) this.takeOwnership();
   }
@@ -199,7 +199,7 @@ export class HeaderBlock {
 
   /**
    * Takes fields out, in one pass and in their order; those after them move up.
-   * @param isGone is asked once for each field, whose index holds during that call
+   * @param isGone runs once for each field, whose index holds during that call
    */
   removeWhere(isGone: (headers: HeaderBlock, index: number) => boolean): void {
     const { ids, spans } = this;
@@ -237,7 +237,7 @@ export class HeaderBlock {
     return index;
   }
 
-  /** Where the name of field `index` begins in `bytes`. */
+  /** Offset of the name of field `index` in `bytes`. */
   nameFrom(index: number): number {
     return this.spans[index * 4]!;
   }
@@ -246,7 +246,7 @@ export class HeaderBlock {
     return this.spans[index * 4 + 1]!;
   }
 
-  /** Where the value of field `index` begins in `bytes`. */
+  /** Offset of the value of field `index` in `bytes`. */
   valueFrom(index: number): number {
     return this.spans[index * 4 + 2]!;
   }
@@ -255,7 +255,7 @@ export class HeaderBlock {
     return this.spans[index * 4 + 3]!;
   }
 
-  /** Ends the value of field `index` before what the caller has taken out of it, where it stands. */
+  /** Shortens the value of field `index` in place, after the caller has taken out its end. */
   endValue(index: number, to: number): void {
     this.spans[index * 4 + 3] = to;
   }

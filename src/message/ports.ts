@@ -2,7 +2,7 @@
 
 /** One end of a tunnel: takes bytes, says when it can take more. */
 export interface TunnelEnd {
-  /** Both ends know each other now: what came early can go through. */
+  /** Both ends know each other now: early bytes can go through. */
   tunnelStart(): void;
   /** @returns false when the sender should hold until `tunnelWritable` is called on it */
   tunnelWrite(bytes: Uint8Array, from: number, to: number): boolean;
@@ -21,7 +21,7 @@ export interface Held {
 
 /** A request body that can be handed on more than once. */
 export interface RepeatableBody extends Held {
-  /** Whether it stays for the attempts after the next one; else that one keeps what it sends. */
+  /** Whether the body stays for later attempts; else the next attempt keeps the bytes that it sends. */
   readonly isKept: boolean;
   /** Begins at the start, for another attempt. */
   restart(): void;
@@ -36,7 +36,7 @@ export interface NowMs {
 
 /** Where clients are, as databases of addresses tell. docs/guards.md#countries-and-networks */
 export interface ClientPlaces {
-  /** Two capital letters; "" if it is not known, and for what is no address. */
+  /** Two capital letters; "" if the country is unknown, or the text is no address. */
   countryOf(address: string): string;
   /** The autonomous system that an address belongs to; 0 if it is not known. */
   asnOf(address: string): number;

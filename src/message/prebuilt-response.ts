@@ -16,11 +16,11 @@ export class PrebuiltResponse {
   readonly image: Buffer;
   /** Where the head's fields end in `image`: a `Connection` line would stand here, the empty line does. */
   readonly fieldsTo: number;
-  /** Whether the gateway refuses with it what the client wanted: browsers may get a page in its place. docs/pages.md */
+  /** Whether it is a refusal: browsers may get a page in its place. docs/pages.md */
   readonly isRefusal: boolean;
   /** Of a 304, the response that it stands for, so that what changes that one's fields can change its own; null for all others. */
   whole: PrebuiltResponse | null = null;
-  /** What a head tap has found among `fields`, as bits of its own, so that it looks once; -1 before that. */
+  /** A head tap's findings among `fields`, as bits of its own, so that it looks once; -1 before that. */
   marks = -1;
   private readonly dateAt: number;
   private second = -1;
@@ -75,12 +75,12 @@ export class PrebuiltResponse {
 
 const DATE_BYTES = 29;
 /**
- * Fields that a 304 has where its 200 would have had them: what guides a cache, and nothing of the content. RFC 9110 §15.4.5; Date is
+ * Fields of the 200 that a 304 repeats: fields for caches, and none about the content. RFC 9110 §15.4.5; Date is
  * written apart.
  */
 const KEPT_IN_304: ReadonlySet<string> = new Set(["cache-control", "content-location", "etag", "expires", "vary"]);
 
-/** Whether a 304 has this field where its 200 would have had it. */
+/** Whether a 304 repeats this field of its 200. */
 export function isKeptIn304(name: string): boolean {
   return KEPT_IN_304.has(name.toLowerCase());
 }
@@ -96,7 +96,7 @@ export function notModified(whole: PrebuiltResponse): PrebuiltResponse {
   return response;
 }
 
-/** A refusal of a feature's own: what the gateway says of errors everywhere. */
+/** A feature's own refusal, in the form of every error of the gateway. */
 export function jsonRefusal(
   status: number,
   message: string,

@@ -14,7 +14,7 @@ export const enum Framing {
   UntilClose,
 }
 
-/** What the bytes of a request target hold; the parser ors these together while it checks them. */
+/** Kinds of bytes in a request target; the parser ors these together while it checks them. */
 export const enum TargetFlag {
   /** Every byte that may stand in a target has this bit, so that 0 means refused. */
   Valid = 1,
@@ -136,12 +136,12 @@ export class RequestHead {
     return this.text(this.targetFrom, this.targetTo);
   }
 
-  /** The raw target up to its query or fragment, as text: what a log may show. docs/security.md#logs-and-secrets */
+  /** The raw target up to its query or fragment, as text: logs may show it. docs/security.md#logs-and-secrets */
   targetBeforeQuery(): string {
     return this.text(this.targetFrom, this.pathTo);
   }
 
-  /** The raw path as text, without query and fragment; "/" where the target has none. */
+  /** The raw path as text, without query and fragment; "/" for a target without a path. */
   path(): string {
     return this.pathTo > this.pathFrom ? this.text(this.pathFrom, this.pathTo) : "/";
   }
@@ -254,7 +254,7 @@ export class RequestHead {
   }
 }
 
-/** A response's head: what a handler or an upstream says, before a protocol engine writes it. */
+/** A response's head from a handler or an upstream, before a protocol engine writes it. */
 export class ResponseHead {
   status = 0;
   /** The phrase that an origin has given a status, and that status: another one has its own. See `reasonFor`. */
@@ -359,7 +359,7 @@ export class ResponseHead {
 }
 
 const REQUEST_ID_NAME = "X-Request-Id: ";
-/** Where the id begins in `requestIdLine`, whose name is there from the start. */
+/** Offset of the id in `requestIdLine`, whose name is there from the start. */
 export const REQUEST_ID_FROM: number = REQUEST_ID_NAME.length;
 
 function newRequestIdLine(): Buffer {

@@ -17,7 +17,7 @@ export interface ByteSocket {
   readonly localPort: number;
   /** Of the other end; undefined if a test has none. */
   readonly remotePort?: number | undefined;
-  /** Of this end; undefined if the connection is gone, and where a test has none. */
+  /** Of this end; undefined if the connection is gone, and in tests without one. */
   readonly localAddress?: string | undefined;
   /** The descriptor; -1 once it is closed. */
   readonly fd: number;

@@ -14,7 +14,7 @@ export const MAX_FREE_SLABS = 256;
 /** Received chunks of so many bytes are not kept for the head at their beginning: it is copied. */
 const LEFT_CHUNK_BYTES = 65_536;
 
-/** What the writers of one worker share. */
+/** State that the writers of one worker share. */
 export class WriterGroup {
   readonly slabs: SlabPool;
   readonly unsent: UnsentBytes = new UnsentBytes();
@@ -31,7 +31,7 @@ export class WriterGroup {
     this.slabs = slabs;
   }
 
-  /** Remembers a writer whose connection many sockets write to: what they bring in one turn of the loop leaves at once. */
+  /** Remembers a writer to which many sockets write: their bytes of one turn of the loop leave together. */
   markLate(writer: SocketWriter): void {
     if (this.late.push(writer) === 1) setImmediate(this.flushLate);
   }
@@ -95,7 +95,7 @@ export class SocketWriter implements UnsentOwner {
   private readonly owner: WriterOwner;
   private slab: Buffer | null = null;
   private slabEnd = 0;
-  /** Where in the slab the bytes begin that can be taken back; -1 where some of them may have left. */
+  /** Offset in the slab of the bytes that can be withdrawn; -1 if some of them may have left. */
   private revocableFrom = -1;
   private waiting: Segment[] | null = null;
   private isDirty = false;
@@ -133,17 +133,17 @@ export class SocketWriter implements UnsentOwner {
     return this.slab;
   }
 
-  /** Where the next byte goes in the buffer that `reserve` gave. */
+  /** Offset of the next byte in the buffer that `reserve` gave. */
   get offset(): number {
     return this.slabEnd;
   }
 
-  /** What is put in from here on can be taken back until the first of it leaves. To be called after `reserve`. */
+  /** Marks a point: the caller can withdraw later bytes until the first of them leaves. Call it after `reserve`. */
   markRevocable(): void {
     this.revocableFrom = this.slabEnd;
   }
 
-  /** Takes back what was put in since the mark. @returns false where some of it may have left */
+  /** Withdraws the bytes since the mark. @returns false if some of them may have left */
   revoke(): boolean {
     if (this.revocableFrom < 0) return false;
     this.slabEnd = this.revocableFrom;
@@ -151,7 +151,7 @@ export class SocketWriter implements UnsentOwner {
     return true;
   }
 
-  /** Takes what has been encoded up to `end`. */
+  /** Takes the encoded bytes up to `end`. */
   commit(end: number): void {
     this.slabEnd = end;
     if (!this.isDirty) {
@@ -255,7 +255,7 @@ export class SocketWriter implements UnsentOwner {
     this.socket.terminate();
   }
 
-  /** Sends the slab, or lines it up after what waits. @param hasMore whether it leaves with what is sent next */
+  /** Sends the slab, or lines it up behind waiting bytes. @param hasMore whether it leaves with the next bytes */
   private sealSlab(hasMore = false): void {
     const slab = this.slab;
     if (slab === null) return;
@@ -346,8 +346,8 @@ export class InputBuffer {
   }
 
   /**
-   * Adds a chunk, or the part `[from, to)` of it, after what is there.
-   * @returns whether offsets into `bytes` that were taken earlier are void (the content moved)
+   * Appends a chunk, or the part `[from, to)` of it.
+   * @returns whether earlier offsets into `bytes` are void (the content moved)
    */
   append(chunk: Uint8Array, from = 0, to: number = chunk.length): boolean {
     this.isLent = false;
@@ -387,7 +387,7 @@ export class InputBuffer {
   /**
    * Gives the memory of a chunk back at once, if it is no longer needed. Left to the garbage collector, a stream of large
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
-   * @param chunk what was appended last, as a socket gave it
+   * @param chunk the last appended chunk, as a socket gave it
    * @param head what is read where it is, in this chunk or in another; it moves out of a large one, if it can
    */
   giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array; moveOut?(): void }): void {
@@ -428,7 +428,7 @@ export class SlabPool {
 
 /** An owner of bytes buffered for a peer that does not read them. */
 export interface UnsentOwner {
-  /** Gives up on the peer: the connection is cut, and what it keeps is let go. */
+  /** Gives up on the peer: cuts the connection and drops its buffers. */
   abandon(): void;
 }
 
@@ -462,7 +462,7 @@ class UnsentBytes {
     if (this.holders.delete(holder)) this.holders.add(holder);
   }
 
-  /** The holder keeps nothing any more. @param bytes what it kept until now */
+  /** The holder keeps nothing any more. @param bytes the bytes that it kept until now */
   remove(holder: UnsentOwner, bytes: number): void {
     this.sum -= bytes;
     this.holders.delete(holder);

@@ -25,7 +25,7 @@ const keys = block(
       type: moduleFile(),
       required: "the file of the function, such as ./functions/hello.ts",
       example: "./functions/hello.ts",
-      doc: "its default export has fetch(request, ctx)",
+      doc: "your module; its default export has fetch(request, ctx)",
     },
     timeout: { type: duration(1), default: "10s", doc: "until its response begins: 504 beyond" },
     target: {

@@ -54,14 +54,14 @@ const HEADER_OPERATIONS = {
     explain: explainLines,
     gone: namesOf,
     added: (lines: readonly HeaderValue[]) => lines,
-    doc: "fields that get this value alone",
+    doc: "fields that get only this value",
   },
   add: {
     type: headerLines(),
     example: { request: { "X-Tag": ["a", "b"] }, response: { Link: "</a.css>; rel=preload" } },
     explain: explainLines,
     added: (lines: readonly HeaderValue[]) => lines,
-    doc: "fields that get a value more",
+    doc: "fields that get this value too",
   },
   remove: {
     type: headerNames(),
@@ -78,7 +78,7 @@ const HEADER_OPERATIONS = {
     },
     explain: (all: readonly Replacement[]) => all,
     steps: (all: readonly Replacement[]) => all.map((one) => new FieldReplacement(one)),
-    doc: "another text for every match in values, last; to may have {match.1}",
+    doc: "replaces every match in values, last; to may hold {match.1}",
   },
 } as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
 
@@ -246,13 +246,13 @@ function replacements(): Kind<unknown, readonly Replacement[]> {
         type: expression(),
         required: "an expression such as ^http:",
         example: "^http:",
-        doc: "compared with each value of the field",
+        doc: "the expression, which edge compares with each value of the field",
       },
       to: {
         type: headerValue(),
         required: 'the text in the place of every match, such as "https:"',
         example: "https:",
-        doc: "the text in the place of every match; {match.1} for the first group",
+        doc: "the replacement of every match; {match.1} for the first group",
       },
     },
     {

@@ -26,24 +26,24 @@ const keys = block({
     }),
     absent: "",
     example: "https://www.example.com{uri}",
-    doc: "scheme and server are literal, or {host}; or a path",
+    doc: "the URL or path to redirect to; scheme and server are literal, or {host}",
   },
   any_host: {
     type: flag(),
     default: false,
     field: "isForAnyHost",
-    doc: "true: {host} may be the server of to, although the route names no host; clients choose it then",
+    doc: "true: {host} may be the server of to without a host in the route; then clients choose it",
   },
   list: {
     type: resolved(fileName(), (name, { files, path }) => files.file(path, name)),
     absent: "",
     example: "./redirects.csv",
-    doc: "or redirects in a file: from,to,status in each line; no prefix is needed",
+    doc: "or a file of redirects: from,to,status in each line; no prefix is needed",
   },
   status: {
     type: integerOf(301, 302, 303, 307, 308),
     default: 308,
-    doc: "status of the redirect; of a list, if a line has none",
+    doc: "the status of the redirect; with a list, of lines without one",
   },
 });
 

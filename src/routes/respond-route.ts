@@ -29,19 +29,19 @@ const keys = block(
       type: template("a text"),
       absent: "",
       example: "hello {client_ip}",
-      doc: 'or "file: ./page.html", sent as it is',
+      doc: 'the text that edge sends as it is; or "file: ./page.html"',
     },
     file: {
       type: fileName(),
       absent: "",
       example: "./robots.txt",
-      doc: `in place of body, sent as it is; read with the configuration, up to ${formatSize(MAX_RESPOND_BYTES)}`,
+      doc: `in place of body: a file that edge sends as it is and reads again on reload, up to ${formatSize(MAX_RESPOND_BYTES)}`,
     },
     content_type: {
       type: headerValue(),
       default: "",
       example: "text/html; charset=utf-8",
-      doc: "of the file's name by default; of a body text/plain; charset=utf-8",
+      doc: "by default by the file's name; for body text/plain; charset=utf-8",
     },
   },
   {

@@ -18,13 +18,13 @@ export const rewrite = block(
       type: newPath(),
       absent: "",
       example: "/new{rest}",
-      doc: "the new path; {rest} is what follows the prefix",
+      doc: "the new path; {rest} is the part after the prefix",
     },
     regex: {
       type: expression(),
       absent: "",
       example: "^/old/(.*)$",
-      doc: "in place of path: compared with the client's path, and left alone if it does not fit",
+      doc: "in place of path: an expression for the client's path; a path that does not match stays",
     },
     to: {
       type: newPath(),

@@ -50,130 +50,146 @@ import { routeSpot } from "./route-spot.ts";
 export const routeMethods = {
   type: list(routeMethod(), "methods", true),
   example: ["GET", "POST"],
-  doc: "every method by default; others get 405",
+  doc: "methods that clients may use; others get 405. Every method by default",
 } as const satisfies Row;
 
 const cache = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: nothing of this route is stored" },
+    enabled: { type: flag(), default: true, doc: "false: edge stores nothing of this route" },
     default_ttl: {
       type: duration(0, Number.MAX_SAFE_INTEGER),
       absent: null,
       example: "5m",
-      doc: "the server's by default",
+      doc: "as server.cache.default_ttl by default",
     },
-    key: { type: cacheKey, doc: "request parts added to the cache key" },
+    key: { type: cacheKey, doc: "parts of the request that you add to the cache key or remove from it" },
   },
   { isSwitch: true, shorthand: "default_ttl" },
 );
 
 const headers = block(
   {
-    request: { type: headerKeys("request"), doc: "fields that the upstream gets" },
-    response: { type: headerKeys("response"), doc: "fields that clients get" },
+    request: { type: headerKeys("request"), doc: "fields that your upstream gets" },
+    response: { type: headerKeys("response"), doc: "fields that your clients get" },
   },
   { notes: ["X-Forwarded-For, -Proto, -Host, X-Real-IP, X-Request-Id and Via are set on every request."] },
 );
 
 const rows = {
   // Absent, the route takes every request of its path, host and methods.
-  match: { type: match, absent: null, doc: "all of it must hold; a value, /an expression/, true or false" },
+  match: {
+    type: match,
+    absent: null,
+    doc: "further conditions, all of which must hold; a value, /an expression/, true or false",
+  },
   listeners: {
     type: list(text("the name of a listener"), "names", true),
     example: ["public"],
-    doc: "listeners of server.listeners that serve it; every one by default",
+    doc: "names of listeners that serve it; all by default",
   },
-  inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
-  max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
+  inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "as the transport by default" },
+  max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "largest request body, or unlimited; 0: as the server" },
   acme_challenge: {
     type: word("gateway", "upstream"),
     default: "gateway",
-    doc: "upstream: HTTP-01 challenges below its path are this route's, for an ACME client behind it",
+    doc: "upstream: HTTP-01 challenges below its path go to your ACME client behind it",
   },
   // Absent or `true` follows the server, `false` keeps this route's responses out of the cache.
-  cache: { type: cache, doc: 'or "cache: false"' },
+  cache: { type: cache, doc: 'the cache of this route; or "cache: false"' },
   // Absent takes the server's.
-  compression: { type: routeCompression, field: "", doc: 'or "compression: false"; keys left out are the server\'s' },
+  compression: {
+    type: routeCompression,
+    field: "",
+    doc: 'keys of this route, the server gives the others; or "compression: false"',
+  },
   rewrite_body: {
     type: rewriteBody,
     absent: null,
-    doc: "other texts in the bodies of responses; or the list of rules alone",
+    doc: "replaces texts in the bodies of responses; or the list of rules alone",
   },
   ssi: {
     type: ssi,
     absent: null,
-    doc: 'or "ssi: true": directives of pages, such as include virtual, are carried out',
+    doc: 'edge runs directives of pages, such as include virtual; or "ssi: true"',
   },
   // As compression.
   rate_limit: {
     type: rateLimit,
     field: "",
     example: { requests: 10 },
-    doc: "the keys of the server's section; or a list, of which all must allow a request",
+    doc: "the keys of server.rate_limit; or a list, of which all must allow a request",
   },
   priority: {
     type: word(...PRIORITIES),
     default: "normal",
-    doc: "high, normal or low: what server.overload sheds first is low, and never high",
+    doc: "high, normal or low: server.overload sheds low first and high never",
   },
-  slo: { type: slo, absent: null, doc: "how many requests go well: burn rates in metrics, edge status and alerts" },
+  slo: { type: slo, absent: null, doc: "your objective: burn rates in metrics, edge status and alerts" },
   concurrency: {
     type: concurrency,
     absent: null,
-    doc: "requests of the route at once, in all workers; the others wait or get 503",
+    doc: "most requests of the route at once, in all workers; others wait or get 503",
   },
   waiting_room: {
     type: waitingRoom,
     absent: null,
-    doc: "visitors of the route at once, in all workers; the others wait on a page, in the order in which they came",
+    doc: "most visitors of the route at once, in all workers; others wait on a page, first come, first served",
   },
   limit_rate: {
     type: size(0),
     default: 0,
     example: "512KiB",
-    doc: "bytes a second of each response's body; 0 is no limit",
+    doc: "bytes per second for the body of each response; 0: no limit",
   },
   // Absent, these take the server's; of a section, each key that is left out.
   allowed_methods: {
     type: list(routeMethod(), "methods", true),
     absent: null,
     example: ["GET", "POST"],
-    doc: "others get 405; in place of server.allowed_methods",
+    doc: "in place of server.allowed_methods; others get 405",
   },
-  access_log: { type: routeAccessLog, absent: null, doc: 'or "access_log: off"; keys left out are the server\'s' },
-  cors: { type: routeCors, absent: null, doc: 'or "cors: off"; keys left out are the server\'s' },
+  access_log: {
+    type: routeAccessLog,
+    absent: null,
+    doc: 'keys of this route, the server gives the others; or "access_log: off"',
+  },
+  cors: { type: routeCors, absent: null, doc: 'keys of this route, the server gives the others; or "cors: off"' },
   security_headers: {
     type: routeSecurityHeaders,
     absent: null,
-    doc: 'or "security_headers: off"; keys left out are the server\'s',
+    doc: 'keys of this route, the server gives the others; or "security_headers: off"',
   },
-  ip_rules: { type: ipRules, doc: "who may use the route" },
+  ip_rules: { type: ipRules, doc: "addresses that may use the route" },
   // Absent takes the server's.
   auth: {
     type: auth,
     field: "",
     example: { basic: { users_file: "./users" } },
-    doc: "the keys of the server's section; false takes the server's away",
+    doc: "the keys of server.auth for this route; false: the route needs no sign-in",
   },
   // Absent takes the server's.
-  bots: { type: routeBots, field: "", doc: 'or "bots: false"; keys left out are the server\'s' },
+  bots: { type: routeBots, field: "", doc: 'keys of this route, the server gives the others; or "bots: false"' },
   // Absent takes the server's.
-  waf: { type: routeWaf, absent: null, doc: "or off, detection or enforce; missing keys are the server's" },
+  waf: {
+    type: routeWaf,
+    absent: null,
+    doc: "keys of this route, the server gives the others; or off, detection or enforce",
+  },
   // Absent takes the server's.
   errors: {
     type: errorPages(),
     absent: null,
     example: ERROR_PAGES_EXAMPLE,
-    doc: "HTML files for browsers, before the server's; intercept: for errors of origins, too",
+    doc: "your error pages in HTML, before the server's; intercept: also for errors of origins",
   },
   maintenance: {
     type: maintenance,
     absent: null,
-    doc: "or the name of a page, true, or false; absent takes the server's",
+    doc: "true, false or the name of a page; as the server by default",
   },
   headers: {
     type: headers,
-    doc: "remove, then set, then add; values may have placeholders: docs/placeholders.md",
+    doc: "header fields that you change: remove, then set, then add; values may hold placeholders: docs/placeholders.md",
   },
 } as const satisfies Rows;
 

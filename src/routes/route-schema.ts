@@ -12,9 +12,9 @@ import type { OptionValues } from "./route-spot.ts";
 import type { RouteSyntax, StreamSyntax } from "./route-syntax.ts";
 
 const place = {
-  type: { type: text("a type of route"), absent: "", doc: "kind of route; each type has keys of its own" },
-  prefix: { type: pathPrefix(), absent: "", doc: "the path and all below it" },
-  path: { type: exactPath(), absent: "", doc: "this path alone" },
+  type: { type: text("a type of route"), absent: "", doc: "the kind of route; each has keys of its own" },
+  prefix: { type: pathPrefix(), absent: "", doc: "this path and all below it" },
+  path: { type: exactPath(), absent: "", doc: "this exact path" },
   regex: {
     type: expression(),
     absent: "",
@@ -24,13 +24,13 @@ const place = {
   host: {
     type: list(hostPattern(), "host names", true),
     field: "hosts",
-    doc: "names of hosts, *.example.com for all below one",
+    doc: "the hosts of the route; *.example.com for all names below",
   },
   hosts: {
     type: list(hostPattern(), "host names", true),
     field: "",
     example: ["example.com", "*.example.com"],
-    doc: "the same as host; both may be there",
+    doc: "the same as host; you may write both",
   },
 } as const satisfies Rows;
 

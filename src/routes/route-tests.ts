@@ -20,20 +20,20 @@ const expectedRows = {
     type: text("a route's prefix or path"),
     absent: null,
     example: "/api",
-    doc: 'the prefix or path of the route that takes it; "none"',
+    doc: 'the prefix or path of the route that takes the request; or "none"',
   },
-  status: { type: integer(100, 599), absent: null, example: 308, doc: "status of the gateway's own response" },
-  location: { type: text("a URL"), absent: null, example: "https://example.com/x", doc: "of a redirect" },
+  status: { type: integer(100, 599), absent: null, example: 308, doc: "the status of the gateway's own response" },
+  location: { type: text("a URL"), absent: null, example: "https://example.com/x", doc: "Location of a redirect" },
   target: {
     type: text("a server address"),
     absent: null,
     example: "http://10.0.0.5:8000",
-    doc: "one of the targets; with a path, as the origin gets it",
+    doc: "one of the targets; with a path, the path that the origin gets",
   },
   header: {
     type: expectedFields(),
     example: { "Cache-Control": "no-store" },
-    doc: "fields of the response: a value, true or false (is there or not)",
+    doc: "fields of the response: a value, or true or false for present or not",
   },
 } as const satisfies Rows;
 
@@ -43,10 +43,14 @@ const expected = block(expectedRows, { check: checkExpected, manual: "edge help 
 const routeTest = block(
   {
     request: { type: textLike(REQUEST_PATTERN, REQUEST_WORDS), required: REQUEST_WORDS, example: "GET /api/users" },
-    headers: { type: requestFields(), example: { Host: "api.example.com" }, doc: "Host is localhost without it" },
+    headers: {
+      type: requestFields(),
+      example: { Host: "api.example.com" },
+      doc: "fields of the request; Host is localhost by default",
+    },
     body: { type: text("a body"), absent: "", example: "a=1", doc: "the body of the request" },
-    client_ip: { type: clientAddress(), default: "127.0.0.1", example: "198.51.100.7", doc: "where it comes from" },
-    expect: { type: expected, doc: "what must come of it" },
+    client_ip: { type: clientAddress(), default: "127.0.0.1", example: "198.51.100.7", doc: "the client's address" },
+    expect: { type: expected, doc: "the result that you expect" },
   } as const satisfies Rows,
   { manual: "edge help routes", finish: (_plain, _values, { log, path }) => ({ position: log.position(path) }) },
 );

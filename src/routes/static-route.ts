@@ -22,30 +22,34 @@ const keys = block(
       type: resolved(text("a folder name"), (name, { path, files }) => (name === "" ? "" : files.folder(path, name))),
       absent: "",
       example: "./public",
-      doc: "index.html, ranges, ETag; .br, .zst and .gz files beside a file are used",
+      doc: "the folder, with index.html, ranges and ETag; edge sends .br, .zst and .gz files beside a file",
     },
-    spa: { type: flag(), default: false, doc: "true: paths without a file get the fallback with 200" },
+    spa: {
+      type: flag(),
+      default: false,
+      doc: "true: paths without a file get the fallback with 200, for single-page apps",
+    },
     // Resolved, `index.html` for `spa`, else "" when none is set.
     fallback: {
       type: textLike(/^[^\0\\]*$/, "a file name"),
       default: "",
       example: "index.html",
-      doc: "without spa: sent with 404",
+      doc: "the file for paths without one: with 404, or 200 with spa",
     },
     rewrite: {
       type: rewrite,
       absent: null,
       example: { path: "/new{rest}" },
-      doc: "path to look up in dir; or regex and to",
+      doc: "the path to look up in dir: path, or regex and to",
     },
     browse: {
       type: flag(),
       default: false,
-      doc: "true: a folder without index.html is answered with a list of its files",
+      doc: "true: a folder without index.html shows a list of its files",
     },
-    cache_control: { type: headerValue(), default: "", example: "max-age=60", doc: "Cache-Control of the files" },
+    cache_control: { type: headerValue(), default: "", example: "max-age=60", doc: "Cache-Control of these files" },
     tls: internalTls,
-    hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
+    hooks: { type: hooks, absent: null, doc: "your own module, which sees and changes requests and responses" },
   },
   {
     check({ dir, fallback, browse, rewrite: rewritten }, spot) {

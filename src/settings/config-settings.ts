@@ -11,15 +11,15 @@ import { internalApi, proxy } from "./proxy-settings.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
 
 const sections = {
-  server: { type: server, doc: "the listeners and what holds for all routes" },
-  proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
+  server: { type: server, doc: "your listeners, and the settings of every route" },
+  proxy: { type: proxy, doc: "how edge connects to your upstreams" },
   sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
-  transcoder: { type: transcoder, doc: "REST in front of gRPC" },
-  functions: { type: functions, doc: "how modules of your own run, of type: function and hooks" },
-  cluster: { type: cluster, doc: "what several gateways share, by way of Redis" },
-  telemetry: { type: telemetry, doc: "traces, metrics and logs for a collector of OpenTelemetry" },
-  providers: { type: providers, doc: "where routes come from beside routes.yaml" },
-  internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
+  transcoder: { type: transcoder, doc: "REST in front of your gRPC services" },
+  functions: { type: functions, doc: "your own modules: routes with type: function, and hooks" },
+  cluster: { type: cluster, doc: "state that your gateways share over Redis" },
+  telemetry: { type: telemetry, doc: "traces, metrics and logs for your OpenTelemetry collector" },
+  providers: { type: providers, doc: "further sources of routes, beside routes.yaml" },
+  internal_api: { type: internalApi, doc: "/internal/* and /metrics; without this section for this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
 
 /** config.yaml as a whole: its sections, with their keys. docs/configuration.md */

@@ -20,12 +20,16 @@ export const forwardProxy = block(
     allow_networks: {
       type: list(cidr(), "networks"),
       example: ["10.1.0.0/16"],
-      doc: "networks that are not of the Internet and may be reached all the same",
+      doc: "private networks that clients may reach all the same",
     },
-    basic: { type: basic, absent: null, doc: "who may use it, by Proxy-Authorization; every client by default" },
-    max_tunnels: { type: integer(1, 1_000_000), default: 1000, doc: "tunnels at once, in all workers and listeners" },
-    max_tunnels_per_client: { type: integer(1, 1_000_000), default: 100, doc: "of one address" },
-    idle_timeout: { type: duration(1000), default: "10m", doc: "a tunnel without a byte for so long ends" },
+    basic: { type: basic, absent: null, doc: "who may use the proxy, by Proxy-Authorization; every client by default" },
+    max_tunnels: {
+      type: integer(1, 1_000_000),
+      default: 1000,
+      doc: "most tunnels at once, in all workers and listeners",
+    },
+    max_tunnels_per_client: { type: integer(1, 1_000_000), default: 100, doc: "most tunnels at once of one address" },
+    idle_timeout: { type: duration(1000), default: "10m", doc: "edge closes a tunnel without a byte for this time" },
   },
   {
     shorthand: "allow",

@@ -12,7 +12,7 @@ const LABELS = {
 
 /** `providers`: sources of routes beside routes.yaml. docs/providers.md */
 export const providers = block({
-  directory: { type: directory, doc: "a folder of files, one for each team or application" },
+  directory: { type: directory, doc: "a folder with route files, one for each team or application" },
   docker: {
     type: docker,
     absent: null,
@@ -63,7 +63,7 @@ export const providers = block({
       trusted: false,
       tls: {},
     },
-    doc: "values of keys of etcd; off without this section",
+    doc: "keys of etcd, whose values are routes; off without this section",
   },
-  kubernetes: { type: kubernetes, doc: "Gateways, routes and Ingresses of a cluster" },
+  kubernetes: { type: kubernetes, doc: "Gateways, routes and Ingresses of your cluster" },
 });

@@ -45,20 +45,25 @@ const transportRows = {
     example: "90s",
     doc: "how long an unused connection to an upstream stays open",
   },
-  connect_timeout: { type: duration(1), absent: null, example: "5s", doc: "504 beyond" },
-  response_header_timeout: { type: duration(1), absent: null, example: "30s", doc: "504 beyond" },
+  connect_timeout: { type: duration(1), absent: null, example: "5s", doc: "time to connect; then 504" },
+  response_header_timeout: {
+    type: duration(1),
+    absent: null,
+    example: "30s",
+    doc: "time until the head of the response; then 504",
+  },
   max_response_fields: {
     type: integer(1, 10_000),
     default: 256,
-    doc: "header fields of an upstream's response: 502 beyond",
+    doc: "most header fields of an upstream's response; more are 502",
   },
-  inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the server's" },
+  inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "as server.inbound_chunked_mode by default" },
   max_buffered_bytes: {
     type: size(16_384, MAX_STORE),
     default: "256MiB",
-    doc: "memory for all buffered bodies; when it is full the slowest gets 408",
+    doc: "memory for all buffered bodies; if it is full, the slowest client gets 408",
   },
-  max_buffered_share: { type: percent(), default: "12.5%", doc: "share of that for one client address" },
+  max_buffered_share: { type: percent(), default: "12.5%", doc: "share of that memory for one client address" },
   // Resolved, 0 is `auto`.
   max_spooled_bytes: {
     type: sizeOrAuto(16_384, MAX_STORE),
@@ -68,12 +73,12 @@ const transportRows = {
   nameservers: {
     type: list(nameServer(), "addresses"),
     example: ["10.0.0.2", "10.0.0.3:5353"],
-    doc: "DNS servers for upstream names, instead of those in /etc/resolv.conf",
+    doc: "DNS servers for upstream names, in place of those in /etc/resolv.conf",
   },
   dns_hold: {
     type: duration(0),
     default: "30s",
-    doc: "how long the last addresses of an upstream name stay in use after the DNS servers say that it has none",
+    doc: "how long edge keeps the last addresses of a name that DNS no longer has",
   },
 } as const satisfies Rows;
 
@@ -115,7 +120,7 @@ const PROFILES = {
 export const proxy = block(
   {
     enabled: { type: flag(), default: true, doc: "false: upstream routes answer 503" },
-    transport: { type: transport, doc: "connections to upstreams" },
+    transport: { type: transport, doc: "connections to your upstreams" },
   },
   {
     misplaced: new Map(
@@ -133,12 +138,12 @@ const internalApiRows = {
       (networks) => networks.slice(LOOPBACK.length).map(({ text }) => text),
     ),
     example: ["10.0.0.0/8"],
-    doc: "further networks",
+    doc: "further networks that get in",
   },
   hosts: {
     type: list(hostPattern(), "host names", true),
     example: ["edge.example.net"],
-    doc: "host names to accept besides addresses and names without a dot",
+    doc: "host names that you use for it, besides addresses and names without a dot",
   },
   // Resolved, "" asks for none.
   token: {
@@ -146,33 +151,33 @@ const internalApiRows = {
     default: "",
     guard: true,
     example: "${EDGE_TOKEN:-secret}",
-    doc: 'required as "Authorization: Bearer"',
+    doc: 'clients must send it as "Authorization: Bearer"',
   },
   auth: {
     type: auth,
     guard: true,
     example: { basic: { users_file: "./operators" } },
-    doc: "the keys of server.auth: users who may come in from these addresses, beside those with the token",
+    doc: "users who get in from these addresses, by the keys of server.auth, beside clients with the token",
   },
   listen: {
     type: textOrNumber("host:port"),
     default: "",
     field: "",
     example: "127.0.0.1:9090",
-    doc: "a separate port; these endpoints are then not on the public one",
+    doc: "a port of its own; the public ports then serve none of it",
   },
   // Resolved, "" is none.
   socket: {
     type: socketName(),
     default: "",
     example: "/run/edge/edge.sock",
-    doc: "a UNIX socket beside that; who may open it needs no token",
+    doc: "a UNIX socket beside that; clients that may open it need no token",
   },
   socket_mode: { type: fileMode(), default: "0600", doc: "the permissions of that socket" },
   max_proxy_test_response_bytes: {
     type: sizeOrDefault(TEST_RESPONSE),
     default: TEST_RESPONSE,
-    doc: "most bytes of a response that the probe of an upstream reads",
+    doc: "most bytes that the upstream probe reads",
   },
 } as const satisfies Rows;
 

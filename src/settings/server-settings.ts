@@ -50,25 +50,48 @@ import {
 
 /** docs/wire.md#http2 */
 const http2 = block({
-  enabled: { type: flag(), default: true, doc: "false: HTTP/1.1 alone" },
-  max_concurrent_streams: { type: integer(1, 65_535), default: 128, doc: "requests that a connection may have open" },
-  max_header_list_bytes: { type: size(1024), default: "64KiB", doc: "all header fields of a request together: 431" },
-  unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", restart: "HTTP/3", doc: "or reject" },
+  enabled: { type: flag(), default: true, doc: "false: clients get HTTP/1.1 alone" },
+  max_concurrent_streams: {
+    type: integer(1, 65_535),
+    default: 128,
+    doc: "most requests that a connection may have open",
+  },
+  max_header_list_bytes: {
+    type: size(1024),
+    default: "64KiB",
+    doc: "most bytes of a request's header fields, more get 431",
+  },
+  unknown_pseudo_headers: {
+    type: word("drop", "reject"),
+    default: "drop",
+    restart: "HTTP/3",
+    doc: "pseudo-headers that edge does not know: drop or reject",
+  },
   extended_connect: { type: flag(), default: false, doc: "true: WebSockets over HTTP/2" },
 });
 
 const http3 = block(
   {
-    enabled: { type: flag(), default: true, restart: "everywhere", doc: "false: no HTTP/3" },
-    port: { type: port(0), absent: -1, restart: "everywhere", example: 8443, doc: "UDP; the port of tls by default" },
+    enabled: { type: flag(), default: true, restart: "everywhere", doc: "false: edge does not offer HTTP/3" },
+    port: {
+      type: port(0),
+      absent: -1,
+      restart: "everywhere",
+      example: 8443,
+      doc: "the UDP port; the port of tls by default",
+    },
   },
   { absent: OFF },
 );
 
 const proxyProtocol = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: the first bytes of a connection are those of its client" },
-    trusted: { type: list(peerNetwork(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
+    enabled: { type: flag(), default: true, doc: "false: edge expects no PROXY header" },
+    trusted: {
+      type: list(peerNetwork(), "networks"),
+      example: ["10.0.0.0/8"],
+      doc: "load balancers that send a PROXY header; trusted_proxies by default",
+    },
   },
   { absent: OFF },
 );
@@ -79,14 +102,14 @@ const serverRows = {
     type: list(listenHost("0.0.0.0 or 127.0.0.1"), "addresses", true),
     default: "0.0.0.0",
     field: "hosts",
-    doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only; or a list',
+    doc: 'the address to listen on, or a list: "::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
   },
   // Resolved, 0 lets the system choose one, and -1 is none.
-  port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
+  port: { type: portOrOff(), default: 8080, doc: "the port for clear text; off: edge listens with TLS only" },
   listeners: {
     type: listenerList,
     field: "",
-    doc: "further addresses, UNIX sockets, TLS and PROXY headers by listener; host, port and tls.port are left out then",
+    doc: "several addresses, UNIX sockets, TLS and PROXY headers by listener; leave out host, port and tls.port then",
   },
   route_order: {
     type: word("host_first", "path_first"),
@@ -99,19 +122,23 @@ const serverRows = {
     type: countOrAuto("workers", 1024),
     default: "auto",
     restart: "everywhere",
-    doc: "one per CPU, or a number",
+    doc: "how many data workers: one per CPU by default",
   },
   header_timeout: {
     type: duration(1),
     default: "10s",
     restart: "HTTP/3",
-    doc: "a request's head must be complete within this: 408",
+    doc: "time for the whole head of a request; a slower client gets 408",
   },
-  read_timeout: { type: duration(1), default: "30s", doc: "longest pause within a request's body: 408" },
+  read_timeout: {
+    type: duration(1),
+    default: "30s",
+    doc: "longest pause within a request's body; then the client gets 408",
+  },
   write_timeout: {
     type: duration(1),
     default: "30s",
-    doc: "longest time that a client may go without reading its response",
+    doc: "longest time that a client may leave its response unread; then edge closes the connection",
   },
   idle_timeout: {
     type: duration(1),
@@ -123,91 +150,95 @@ const serverRows = {
   half_close_grace: {
     type: durationOr("serve"),
     default: "1s",
-    doc: "time for the response once a client has half-closed its connection; serve: no limit",
+    doc: "time for the response after a client has half-closed its connection; serve: no limit",
   },
-  shutdown_timeout: { type: duration(0), default: "30s", doc: "time that requests in progress may take after SIGTERM" },
+  shutdown_timeout: {
+    type: duration(0),
+    default: "30s",
+    doc: "time that edge gives requests in progress after SIGTERM",
+  },
   drain_delay: {
     type: duration(0),
     default: "0s",
-    doc: "before that: /health answers 503 while new connections are still served",
+    doc: "time before the shutdown in which /health answers 503 and edge still serves new connections",
   },
   max_header_bytes: {
     type: size(1024, 16_777_216),
     default: "64KiB",
     restart: "HTTP/3",
-    doc: "all header lines together, 8 KiB a line: 431",
+    doc: "most bytes of all header lines together, 8 KiB a line; more get 431",
   },
   max_header_fields: {
     type: integer(1, 10_000),
     default: 100,
-    doc: "431 beyond; the cookies of a request over HTTP/2 or 3 count as one",
+    doc: "most header fields of a request, more get 431; all cookies over HTTP/2 and 3 count as one",
   },
   max_body_bytes: {
     // Resolved, 0 is no limit.
     type: resolved(sizeOrUnlimited(), (bytes) => Math.max(0, bytes)),
     default: "4MiB",
-    doc: "413 beyond; 0 or unlimited is no limit",
+    doc: "largest request body, a larger one gets 413; 0 or unlimited: no limit",
   },
   min_body_rate: {
     type: size(0),
     default: 240,
-    doc: "average bytes per second that a body must reach after 10 s: 408; 0 is off",
+    doc: "bytes per second that a body must reach in the mean after 10 s; a slower client gets 408; 0: off",
   },
   max_connections: {
     type: countOrAuto("connections", 10_000_000),
     default: "auto",
-    doc: "client connections: as many as the open file limit allows, or a number; further ones wait",
+    doc: "most client connections, auto follows your limit of open files; further clients wait",
   },
   max_connections_per_ip: {
     type: integer(0, 10_000_000),
     default: 0,
-    doc: "from one address (IPv6: one /64): 503 beyond; 0 is no limit",
+    doc: "most connections of one address (IPv6: one /64), more get 503; 0: no limit",
   },
   max_unsent_bytes: {
     type: size(1_048_576),
     default: "128MiB",
-    doc: "memory for what slow peers have not read yet; beyond it the slowest are closed",
+    doc: "memory for bytes that slow peers have not read yet; beyond it edge closes the slowest",
   },
   inbound_chunked_mode: {
     type: resolved(chunkedMode(), (mode) => mode || "normalize"),
     default: "normalize",
-    doc: "passthrough: checked as it streams; reject: 501",
+    doc: "chunked request bodies: passthrough checks them as they stream, reject answers 501",
   },
   strict_origins: {
     type: flag(),
     default: true,
-    doc: "false: accepts nonconforming responses; see the same key of a route",
+    doc: "false: edge accepts malformed responses of origins; a route's own key comes first",
   },
   request_trailers: {
     type: word("expose", "drop"),
     default: "expose",
-    doc: "valid ones become headers; drop: they are discarded",
+    doc: "trailers of requests: expose turns valid ones into headers, drop discards them",
   },
   trusted_proxies: {
     type: list(peerNetwork(), "networks"),
     example: ["10.0.0.0/8"],
-    doc: "load balancers whose X-Forwarded-For is trusted",
+    doc: "your load balancers: edge trusts their X-Forwarded-For",
   },
   pass_identity_headers: {
     type: list(identityField(), "identity headers"),
     example: ["X-HTTP-Method-Override"],
-    doc: "identity headers that go on from every client; of all others, those of trusted proxies alone",
+    doc: "identity headers that edge passes on from every client; all others only from trusted proxies",
   },
   geo: {
     type: geo,
     doc: "databases for ip_rules, {geo.country}, {geo.asn} and the access log. Off without this section",
   },
-  ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
-  auth: { type: auth, guard: true, doc: "who may come in: 401. Off without this section" },
+  ip_rules: { type: ipRules, doc: "edge checks deny first; with an allow list all others get 403" },
+  auth: { type: auth, guard: true, doc: "how your users sign in; others get 401. Off without this section" },
   bots: {
     type: bots,
     guard: true,
-    doc: "proof-of-work challenge; verified search engines pass. Off without this section",
+    doc: "proof of work for browsers; verified search engines pass. Off without this section",
   },
   bans: {
     type: bans,
     guard: true,
-    doc: "clients that are refused too often, or are on a list, are kept out for a while. Off without this section",
+    doc: "keeps out clients that get many refusals or are on a list. Off without this section",
   },
   access_log: { type: accessLog, doc: "one line for each request" },
   debug_header: {
@@ -217,39 +248,42 @@ const serverRows = {
   },
   overload: {
     type: overload,
-    doc: "off without this section; sheds requests while the gateway itself is short of something",
+    doc: "sheds requests while edge itself runs out of CPU or memory. Off without this section",
   },
   rate_limit: {
     type: rateLimit,
     guard: true,
-    doc: "a token bucket: 429 with Retry-After; or a list. Off without this section",
+    doc: "a token bucket, which answers 429 with Retry-After; or a list of them. Off without this section",
   },
   allowed_methods: {
     type: list(routeMethod(), "methods", true),
     example: ["GET", "POST"],
-    doc: "every method by default; others get 405, whatever the route",
+    doc: "methods that clients may use; others get 405 on every route. Every method by default",
   },
-  tls: { type: tls, guard: true, doc: "off without this section" },
+  tls: { type: tls, guard: true, doc: "TLS and your certificates. Off without this section" },
   http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
-  http3: { type: http3, guard: true, doc: "off without this section" },
-  proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
-  waf: { type: waf, guard: true, doc: "off without this section" },
+  http3: { type: http3, guard: true, doc: "HTTP/3 over UDP. Off without this section" },
+  proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from your load balancers. Off without this section" },
+  waf: { type: waf, guard: true, doc: "the web application firewall. Off without this section" },
   agents: { type: agents, doc: "agents that sign their requests: Web Bot Auth. Off without this section" },
-  cache: { type: cache, doc: "in memory, shared by all workers" },
-  compression: { type: compression, doc: "off without this section" },
-  cors: { type: cors, doc: "off without this section" },
-  security_headers: { type: securityHeaders, doc: "never replaces fields of the upstream. Off without this section" },
-  acme: { type: acme, doc: "certificates from a CA by ACME" },
+  cache: { type: cache, doc: "a response cache in memory, which all workers share" },
+  compression: { type: compression, doc: "zstd, brotli and gzip for responses. Off without this section" },
+  cors: { type: cors, doc: "CORS: what pages of other origins may do. Off without this section" },
+  security_headers: {
+    type: securityHeaders,
+    doc: "header fields that protect browsers; edge keeps those of your upstream. Off without this section",
+  },
+  acme: { type: acme, doc: "certificates from Let's Encrypt or another CA, by ACME" },
   errors: {
     type: errorPages(),
     absent: null,
     example: ERROR_PAGES_EXAMPLE,
-    doc: "HTML files for browsers; intercept: for errors of origins, too",
+    doc: "your error pages in HTML; intercept: also for errors of origins",
   },
   maintenance: {
     type: maintenance,
     absent: null,
-    doc: "or the name of a page, or true: 503 for all but the built-in endpoints",
+    doc: "503 for all but the built-in endpoints: true, the name of a page, or these keys",
   },
 } as const satisfies Rows;
 

@@ -654,7 +654,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     }
     writer.close();
   }
-  /** Too much waits: the socket's end is told to the connection like any other. */
+  /** Too much waits: the connection learns of the socket's end as of any other. */
   abandon(): void {
     this.keepNothing();
     this.socket?.terminate();

@@ -69,10 +69,10 @@ export class HelpTopics {
 
 /** What a key takes, its default, and its line of documentation. */
 export function keyText({ row }: ListedKey): string {
-  const about = [`You write ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
-  const doc = row.doc === undefined || row.doc === "" ? "" : `\n\n${row.doc}`;
+  const about = [`Type: ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
+  const doc = row.doc === undefined || row.doc === "" ? "" : `${row.doc}\n\n`;
   const restart = row.restart === undefined ? "" : "\n\nA change takes effect at the next restart, not at a reload.";
-  return `${about}${doc}${restart}`;
+  return `${doc}${about}${restart}`;
 }
 
 /** The names of the keys right below a section; of one that has those of another, where they are. */
@@ -87,10 +87,10 @@ export function innerNames(keys: KeyList, path: string): string {
 }
 
 function defaultText(row: FormRow): string {
-  if (row.required !== undefined) return `It must be there: ${row.required}.`;
+  if (row.required !== undefined) return `Required: ${row.required}.`;
   if (row.example !== undefined) return `No default; for example \`${JSON.stringify(row.example)}\`.`;
   if (row.default === undefined || row.default === "") return "";
-  return `By default \`${typeof row.default === "string" ? row.default : JSON.stringify(row.default)}\`.`;
+  return `Default: \`${typeof row.default === "string" ? row.default : JSON.stringify(row.default)}\`.`;
 }
 
 function sentence(text: string): string {

@@ -17,7 +17,7 @@ export const ACME_METRICS = {
     labels: [],
     group: "Certificates",
     title: "Storage of certificates",
-    advice: "0 for long: no certificate is renewed. Find `cert_store_away` in your log for the reason.",
+    advice: "If it stays 0, edge renews none of your certificates. Find `cert_store_away` in your log for the reason.",
   },
   gateway_acme_storage_failures_total: {
     kind: "counter",
@@ -25,6 +25,6 @@ export const ACME_METRICS = {
     labels: [],
     group: "Certificates",
     title: "Storage calls failed",
-    advice: "A few are passing faults. Many: see the storage and the network between.",
+    advice: "A few are passing faults. If there are many, check your storage and the network between.",
   },
 } as const satisfies MetricRows;

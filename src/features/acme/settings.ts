@@ -74,15 +74,15 @@ const eab = block({
 
 const certificate = block({
   domains: { type: domainNames, required: "the names on the certificate", example: ["shop.example.com"] },
-  challenge_type: { type: challengeType, absent: "", example: "tls-alpn-01", doc: "that of the section by default" },
+  challenge_type: { type: challengeType, absent: "", example: "tls-alpn-01", doc: "as of the section by default" },
   directory_url: {
     type: directory,
     absent: "",
     example: "https://ca.example/directory",
-    doc: "those of the section by default",
+    doc: "as of the section by default",
   },
-  profile: { type: profile, absent: "", example: "shortlived", doc: "that of the section by default" },
-  key_type: { type: keyType, absent: "", example: "rsa2048", doc: "that of the section by default" },
+  profile: { type: profile, absent: "", example: "shortlived", doc: "as of the section by default" },
+  key_type: { type: keyType, absent: "", example: "rsa2048", doc: "as of the section by default" },
 });
 
 const rfc2136 = block({
@@ -95,7 +95,7 @@ const rfc2136 = block({
     type: secret("algorithm:name:secret"),
     default: "",
     example: "hmac-sha256:edge:${TSIG_KEY:-c2VjcmV0}",
-    doc: "TSIG, as nsupdate -y takes it; the algorithm is hmac-sha256 by default",
+    doc: "your TSIG key, as for nsupdate -y; hmac-sha256 by default",
   },
 });
 
@@ -105,48 +105,53 @@ const providerRows = {
     type: secret("a token"),
     default: "",
     example: "${file:/run/secrets/dns-token}",
-    doc: "of cloudflare, digitalocean, hetzner, gandi and desec",
+    doc: "your API token at cloudflare, digitalocean, hetzner, gandi or desec",
   },
-  access_key_id: { type: text("a key id"), default: "", example: "AKIAIOSFODNN7EXAMPLE", doc: "of route53" },
+  access_key_id: {
+    type: text("a key id"),
+    default: "",
+    example: "AKIAIOSFODNN7EXAMPLE",
+    doc: "route53: the id of your access key",
+  },
   secret_access_key: {
     type: secret("a key"),
     default: "",
     example: "${AWS_SECRET_ACCESS_KEY:-c2VjcmV0}",
-    doc: "of route53",
+    doc: "route53: your secret access key",
   },
   session_token: {
     type: secret("a token"),
     default: "",
     example: "${AWS_SESSION_TOKEN:-}",
-    doc: "of route53, optional",
+    doc: "route53: the token of temporary credentials",
   },
   service_account_file: {
     type: fileName(),
     default: "",
     example: "./service-account.json",
-    doc: "of gcloud: the key file of a service account with the role DNS Administrator",
+    doc: "gcloud: the key file of a service account with the role DNS Administrator",
   },
   project: {
     type: text("a project id"),
     default: "",
     example: "my-project",
-    doc: "of gcloud; by default the account's",
+    doc: "gcloud: your project; the account's by default",
   },
-  tenant_id: { type: text("an id"), default: "", doc: "of azure" },
-  client_id: { type: text("an id"), default: "", doc: "of azure" },
+  tenant_id: { type: text("an id"), default: "", doc: "azure: the id of your tenant" },
+  client_id: { type: text("an id"), default: "", doc: "azure: the id of your application" },
   client_secret: {
     type: secret("a secret"),
     default: "",
     example: "${AZURE_CLIENT_SECRET:-c2VjcmV0}",
-    doc: "of azure",
+    doc: "azure: the secret of your application",
   },
-  subscription_id: { type: text("an id"), default: "", doc: "of azure" },
-  resource_group: { type: text("a name"), default: "", example: "dns", doc: "of azure: the group with the zone" },
+  subscription_id: { type: text("an id"), default: "", doc: "azure: the subscription of your zone" },
+  resource_group: { type: text("a name"), default: "", example: "dns", doc: "azure: the resource group of your zone" },
   login_url: {
     type: textLike(API_URL, "an https URL"),
     default: "",
     example: "https://login.microsoftonline.us",
-    doc: "of azure, for national clouds",
+    doc: "azure: the login URL of a national cloud",
   },
   application_key: { type: text("a key"), default: "", doc: "application key of OVH" },
   application_secret: {
@@ -161,8 +166,13 @@ const providerRows = {
     example: "${OVH_CONSUMER_KEY:-c2VjcmV0}",
     doc: "consumer key of OVH",
   },
-  api_key: { type: secret("a key"), default: "", example: "${PORKBUN_API_KEY:-pk1}", doc: "of porkbun" },
-  secret_api_key: { type: secret("a key"), default: "", example: "${PORKBUN_SECRET:-sk1}", doc: "of porkbun" },
+  api_key: { type: secret("a key"), default: "", example: "${PORKBUN_API_KEY:-pk1}", doc: "porkbun: your API key" },
+  secret_api_key: {
+    type: secret("a key"),
+    default: "",
+    example: "${PORKBUN_SECRET:-sk1}",
+    doc: "porkbun: your secret API key",
+  },
 } as const satisfies Rows;
 
 const dns = block(
@@ -171,28 +181,28 @@ const dns = block(
       type: wordOrEmpty(...DNS_PROVIDER_NAMES),
       default: "",
       example: "cloudflare",
-      doc: "the DNS provider whose API takes the record, with its keys below",
+      doc: "your DNS provider; its credentials follow below",
     },
     ...providerRows,
     endpoint: {
       type: textLike(API_URL, "an https URL"),
       default: "",
       example: "https://ca.api.ovh.com/1.0",
-      doc: "the URL of the provider's API, if it is not the usual one",
+      doc: "another URL of the provider's API",
     },
     exec: {
       type: fileName(),
       default: "",
       example: "./dns.sh",
-      doc: "is run as: FILE present NAME VALUE, and FILE cleanup NAME VALUE",
+      doc: "your program, which edge runs as FILE present NAME VALUE and FILE cleanup NAME VALUE",
     },
     module: {
       type: fileName(),
       default: "",
       example: "./dns.ts",
-      doc: "exports present({name, value}) and cleanup({name, value})",
+      doc: "your module, which exports present({name, value}) and cleanup({name, value})",
     },
-    rfc2136: { type: rfc2136, absent: null, doc: "dynamic updates of a name server (BIND, Knot, PowerDNS)" },
+    rfc2136: { type: rfc2136, absent: null, doc: "dynamic updates of your name server (BIND, Knot, PowerDNS)" },
     resolvers: {
       type: list(textLike(/^[^\s/]+$/, "the address of a resolver, such as 192.0.2.53"), "addresses"),
       example: ["192.0.2.53"],
@@ -250,13 +260,13 @@ const onDemand = block(
       type: textLike(/^https?:\/\/[^\s/?#@]+(\/[^\s#]*)?$/, "a URL such as https://app.example/allowed"),
       required: "the URL of your service that approves names",
       example: "http://127.0.0.1:3000/allowed",
-      doc: "GET with ?domain=NAME added; 200 approves, every other status refuses",
+      doc: "your URL: edge sends GET with ?domain=NAME; 200 approves, every other status refuses",
     },
-    rate: { type: textLike(RATE, "a rate such as 60r/h"), default: "60r/h", doc: "new certificates at most" },
+    rate: { type: textLike(RATE, "a rate such as 60r/h"), default: "60r/h", doc: "most new certificates in a time" },
     recheck: {
       type: duration(1000),
       default: "24h",
-      doc: "edge asks about a name with a certificate again after this time; a refused name loses it",
+      doc: "how often edge asks again about a name with a certificate; a refused name loses it",
     },
   },
   {
@@ -279,22 +289,22 @@ export type OnDemandConfig = ConfigOf<typeof onDemand>;
 const TSIG = /^(hmac-sha(256|384|512):)?[A-Za-z0-9._-]{1,255}:[A-Za-z0-9+/]{8,}={0,2}$/;
 
 const acmeRows = {
-  enabled: { type: flag(), default: false, doc: "certificates are obtained and renewed" },
+  enabled: { type: flag(), default: false, doc: "true: edge obtains and renews certificates" },
   directory_url: {
     type: directory,
     default: "https://acme-v02.api.letsencrypt.org/directory",
-    doc: "the directory of the CA, https://",
+    doc: "the directory of your CA, https://",
   },
   fallback_directory_urls: {
     type: list(directory, "URLs"),
     example: ["https://ca.example/directory"],
-    doc: "fallback directories, tried in order if earlier ones are unreachable or decline",
+    doc: "CAs that edge tries in this order if earlier ones are down or decline",
   },
   email: {
     type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),
     default: "",
     example: "admin@example.com",
-    doc: "whom the CA writes to about the account",
+    doc: "your address, for letters of the CA about the account",
   },
   domains: {
     type: orWritten(
@@ -304,27 +314,40 @@ const acmeRows = {
     ),
     default: [],
     example: ["example.com"],
-    doc: "all on one certificate; auto: one for each host of routes.yaml",
+    doc: "names of one certificate; auto: a certificate for each host of routes.yaml",
   },
-  certificates: { type: list(certificate, "certificates"), doc: "further ones, each with names of its own" },
-  on_demand: { type: onDemand, absent: null, doc: "certificates for further names, when a client first asks for them" },
-  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
+  certificates: { type: list(certificate, "certificates"), doc: "further certificates, each with names of its own" },
+  on_demand: {
+    type: onDemand,
+    absent: null,
+    doc: "certificates for names that you do not list, when a client first asks for one",
+  },
+  cache_dir: {
+    type: folderName(),
+    default: "certs",
+    doc: "the folder of account, keys and certificates; keep it in your backups",
+  },
   ...storageRows,
   challenge_type: {
     type: challengeType,
     default: "http-01",
-    doc: "the CA connects to port 80; tls-alpn-01: to port 443; dns-01: looks for a record, and gives wildcards",
+    doc: "http-01: the CA connects to your port 80; tls-alpn-01: to 443; dns-01: reads a DNS record, for wildcards too",
   },
-  dns: { type: dns, absent: null, doc: "how the record of dns-01 comes into the zone" },
-  profile: { type: profile, default: "", example: "shortlived", doc: "of the certificates, as the directory names it" },
-  key_type: { type: keyType, default: "p256", doc: "p256, p384, rsa2048 or rsa4096" },
+  dns: { type: dns, absent: null, doc: "how edge writes the record of dns-01 into your zone" },
+  profile: {
+    type: profile,
+    default: "",
+    example: "shortlived",
+    doc: "a profile of the CA, by its name in the directory",
+  },
+  key_type: { type: keyType, default: "p256", doc: "type of the certificates' keys: p256, p384, rsa2048 or rsa4096" },
   ca_file: {
     type: fileName(),
     default: "",
     example: "./private-ca.pem",
-    doc: "roots to trust for a private directory",
+    doc: "roots that edge trusts for your private CA",
   },
-  eab: { type: eab, field: "", doc: "for CAs that require an external account" },
+  eab: { type: eab, field: "", doc: "your account at a CA that requires external account binding" },
 } as const satisfies Rows;
 
 type AcmeValues = Values<typeof acmeRows>;

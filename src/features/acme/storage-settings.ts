@@ -17,7 +17,12 @@ const credentials = block({
     example: "${S3_SECRET_KEY}",
     doc: "the secret access key",
   },
-  session_token: { type: secret("the token"), default: "", example: "${S3_TOKEN}", doc: "of credentials for a while" },
+  session_token: {
+    type: secret("the token"),
+    default: "",
+    example: "${S3_TOKEN}",
+    doc: "the token of temporary credentials",
+  },
 });
 
 /** Where account, keys and certificates are kept: on this machine, or together with other gateways. docs/acme.md#one-store-for-several-gateways */
@@ -29,21 +34,26 @@ export const storageRows = {
     ),
     default: "file",
     example: "redis",
-    doc: "file: cache_dir alone; redis, which is that of cluster, or s3://bucket/prefix: shared by several gateways",
+    doc: "file: cache_dir alone; redis (of cluster) or s3://bucket/prefix: your gateways share them",
   },
   storage_key: {
     type: list(secret("a secret"), "secrets", true),
     example: "${ACME_STORAGE_KEY}",
-    doc: "encryption keys; the first encrypts, all decrypt (rotation)",
+    doc: "keys that encrypt the storage: the first encrypts, all decrypt, so you can rotate them",
   },
   storage_endpoint: {
     type: textLike(/^(https?:\/\/[^\s/?#@]+\/?)?$/, "the URL of an S3 server, such as https://s3.example.com"),
     default: "",
     example: "https://s3.example.com",
-    doc: "of S3; that of the environment by default, or Amazon's",
+    doc: "the endpoint of S3; as in the environment by default, or Amazon's",
   },
-  storage_region: { type: text("a region"), default: "", example: "eu-central-1", doc: "of S3; likewise" },
-  storage_credentials: { type: credentials, doc: "of S3; AWS_ACCESS_KEY_ID and so on by default" },
+  storage_region: {
+    type: text("a region"),
+    default: "",
+    example: "eu-central-1",
+    doc: "the region of S3; as in the environment by default",
+  },
+  storage_credentials: { type: credentials, doc: "credentials of S3; AWS_ACCESS_KEY_ID and so on by default" },
 } as const satisfies Rows;
 
 /** Notes the fault in the storage by itself. */

@@ -15,10 +15,15 @@ const DIRECTORY = /^(https:\/\/[^\s/?#@]+|http:\/\/(localhost|127(\.\d{1,3}){3}|
 /** How often an agent may come. */
 const agentRateBlock = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: the agents may come as often as they like" },
-    requests: { type: integer(1), absent: 0, example: 100, doc: "this many in each window, for each agent" },
-    window: { type: duration(1), default: "1s", doc: "the time of so many requests" },
-    burst: { type: integer(1), absent: 0, example: 200, doc: "so many at once; requests by default" },
+    enabled: { type: flag(), default: true, doc: "false: the agents have no limit" },
+    requests: { type: integer(1), absent: 0, example: 100, doc: "how many requests a window allows each agent" },
+    window: { type: duration(1), default: "1s", doc: "the time in which these requests are allowed" },
+    burst: {
+      type: integer(1),
+      absent: 0,
+      example: 200,
+      doc: "how many requests may come at once; requests by default",
+    },
   },
   { absent: OFF },
 );
@@ -45,46 +50,46 @@ const rule = block({
   action: {
     type: word("allow", "challenge", "block", "payment"),
     default: "allow",
-    doc: "allow: no challenge; challenge: that of bots; block: 403; payment: 402",
+    doc: "allow: no challenge; challenge: as in bots; block: 403; payment: 402",
   },
-  rate_limit: { type: agentRate, doc: "or 10r/s: how often each of these agents may come" },
+  rate_limit: { type: agentRate, doc: "how often each of these agents may come: these keys, or 10r/s" },
 });
 
 /** `server.agents`. docs/agents.md */
 export const agents = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: signatures are not looked at" },
+    enabled: { type: flag(), default: true, doc: "false: edge ignores signatures" },
     directories: {
       type: list(textLike(DIRECTORY, "the origin of an agent by https, such as https://bot.example"), "origins"),
       example: ["https://bot.example"],
-      doc: "origins of agents, or URLs of their key directories: fetched and refreshed in the background",
+      doc: "origins of agents, or URLs of their key directories, which edge fetches and refreshes",
     },
     keys_file: {
       type: fileName(),
       absent: "",
       field: "",
       example: "./agents.jwks.json",
-      doc: "a JWK set, each key with a member agent; read again on reload",
+      doc: "a JWK set, each key with a member agent; edge reads it again on reload",
     },
     ca_file: {
       type: fileName(),
       absent: "",
       field: "",
       example: "./private-ca.pem",
-      doc: "roots that directories are verified by; those of the system by default",
+      doc: "roots that edge trusts for directories; the system's by default",
     },
-    max_age: { type: duration(1000, 86_400_000), default: "5m", doc: "how old a signature may be" },
+    max_age: { type: duration(1000, 86_400_000), default: "5m", doc: "the oldest signature that you accept" },
     nonce: {
       type: word("optional", "required"),
       default: "optional",
-      doc: "required: a signature needs a nonce, and each counts once",
+      doc: "required: each signature needs a nonce, which edge accepts once",
     },
-    rules: { type: list(rule, "rules"), doc: "the first that fits an agent counts" },
+    rules: { type: list(rule, "rules"), doc: "rules by agent: the first that fits counts" },
     unsigned: {
       type: word("pass", "challenge", "block"),
       default: "pass",
       guard: ["block", "challenge"],
-      doc: "requests without a signature that verifies: challenge: that of bots; block: 403",
+      doc: "requests without a valid signature: challenge: as in bots; block: 403",
     },
   },
   {

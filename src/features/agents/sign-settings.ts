@@ -14,15 +14,15 @@ export const sign = block(
       required: "the file with the private key of Ed25519, in PEM form or as a JWK",
       field: "",
       example: "./agent-key.pem",
-      doc: "the private key of Ed25519, in PEM form or as a JWK; read again on reload",
+      doc: "your private Ed25519 key, in PEM or as a JWK; edge reads it again on reload",
     },
     agent: {
       type: textLike(SIGNED_AGENT, "the origin of your key directory, such as https://bot.example"),
       absent: "",
       example: "https://bot.example",
-      doc: "the origin of your key directory: sent as Signature-Agent, and signed",
+      doc: "the origin of your key directory, which edge sends as Signature-Agent and signs",
     },
-    expires: { type: duration(1000, 86_400_000), default: "1m", doc: "for how long a signature counts" },
+    expires: { type: duration(1000, 86_400_000), default: "1m", doc: "how long a signature is valid" },
   },
   {
     finish: (_, { key_file }, spot) => ({

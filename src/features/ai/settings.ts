@@ -29,24 +29,24 @@ const modelRows = {
   targets: {
     type: list(textLike(/^[\w.-]{1,63}$/, "the name of a target"), "names", true),
     example: ["openai"],
-    doc: "names of targets of the route that have it; all of them by default",
+    doc: "names of the route's targets that have it; all by default",
   },
   send: {
     type: modelName(),
     absent: "",
     example: "gpt-4o-2024-11-20",
-    doc: "its name at the targets, if it is another",
+    doc: "the model's name at the targets, if it is another",
   },
   key: {
     type: secret("the key"),
     absent: "",
     example: "${file:/run/secrets/openai}",
-    doc: "sent as Authorization: Bearer, in place of the client's",
+    doc: "your key, which edge sends as Authorization: Bearer in place of the client's",
   },
   key_header: {
     type: headerNameKind(),
     default: "Authorization",
-    doc: "the field that takes the key as it is: x-api-key of Anthropic, api-key of Azure",
+    doc: "another field for your key: x-api-key of Anthropic, api-key of Azure",
   },
 } as const satisfies Rows;
 
@@ -67,11 +67,15 @@ const tokens = block(
       example: 100_000,
       doc: "tokens of requests and responses in a window, in all workers",
     },
-    window: { type: duration(1000, 31 * DAY_MS), default: "1d", doc: "the time in which they come back, evenly" },
+    window: {
+      type: duration(1000, 31 * DAY_MS),
+      default: "1d",
+      doc: "the time in which spent tokens come back, evenly",
+    },
     key: {
       type: word("user", "client_ip", "route"),
       default: "user",
-      doc: "user (clients without one by address), client_ip or route: each has a limit of its own",
+      doc: "what has a limit of its own: user (by address without one), client_ip or route",
     },
   },
   { shorthand: "limit" },
@@ -85,8 +89,8 @@ export const ai = block(
       example: [{ name: "gpt-4o" }],
       doc: "models that clients may ask for, and where they are",
     },
-    tokens: { type: tokens, absent: null, doc: "how many tokens each user has" },
-    max_body_bytes: { type: size(1024, 8_388_608), default: "1MiB", doc: "the longest request; longer ones get 413" },
+    tokens: { type: tokens, absent: null, doc: "how many tokens each user may spend" },
+    max_body_bytes: { type: size(1024, 8_388_608), default: "1MiB", doc: "largest request; a larger one gets 413" },
   },
   {
     check({ models }, { log, path }) {

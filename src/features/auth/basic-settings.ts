@@ -29,12 +29,12 @@ const basicRows = {
     type: written(pairs(passwordHash(), "name: hash"), (users) => users),
     field: "",
     example: { alice: "$2y$10$EBOqD2jX7qdlirb.F7pwBe2yDake26gpiTCuY04uyn.YdYxKoE.B2" },
-    doc: "or here, each with its hash",
+    doc: "or the users here, each with its hash",
   },
   realm: {
     type: textLike(/^[\x20\x21\x23-\x5b\x5d-\x7e]{1,64}$/, "a name of at most 64 characters, without quotes"),
     default: "Restricted",
-    doc: "what browsers show when they ask for the password",
+    doc: "the text in the browser's password dialog",
   },
 } as const satisfies Rows;
 

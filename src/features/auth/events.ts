@@ -5,7 +5,7 @@ export const AUTH_EVENTS = {
   auth_refused: {
     level: "warn",
     meaning: "A request without good credentials. The name that was tried is not written.",
-    advice: "Many from one address are guesses. Many `reason: expired` of all users: a clock is wrong.",
+    advice: "Many from one address are guesses. Many `reason: expired` of all your users: a clock is wrong.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
@@ -22,7 +22,7 @@ export const AUTH_EVENTS = {
     level: "warn",
     meaning:
       "A method of `auth` let a request in, and the value for `field` has control characters, outer space or more than 8192 bytes: the request, or its response, goes on without that field.",
-    advice: "Check the provider's or service's value: the field is missing for the origin.",
+    advice: "Check the value at your provider or service: your origin does not get the field.",
     perSecond: 1,
     fields: {
       request_id: OF_REQUEST.request_id,

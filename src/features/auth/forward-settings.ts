@@ -12,27 +12,31 @@ const rows = {
     required: "the address of the authentication service, such as http://127.0.0.1:9091/api/authz/forward-auth",
     field: "",
     example: "http://127.0.0.1:9091/api/authz/forward-auth",
-    doc: "edge calls it before each request; or https://, h2c:// and h2://, with a query if it needs one",
+    doc: "edge calls it before each request: http://, https://, h2c:// or h2://, with a query if you need one",
   },
-  method: { type: word("GET", "HEAD", "POST"), default: "GET", doc: "the requests to it never have a body" },
+  method: {
+    type: word("GET", "HEAD", "POST"),
+    default: "GET",
+    doc: "the method of these calls, which never have a body",
+  },
   request_headers: {
     type: shownFields(),
     absent: null,
     example: ["Cookie", "Authorization"],
-    doc: "the client's fields that it sees; all by default",
+    doc: "the client's fields that your server sees; all by default",
   },
   response_headers: {
     type: setFields(),
     default: ["Remote-User", "Remote-Groups"],
-    doc: "fields of its response that the request gets; the first is the user's name",
+    doc: "fields of its response that edge adds to the request; the first is the user's name",
   },
-  timeout: { type: duration(1), default: "5s", doc: "for its whole response: 503" },
+  timeout: { type: duration(1), default: "5s", doc: "time for its whole response; then the client gets 503" },
   cache: {
     type: duration(0),
     default: "0s",
-    doc: "how long a verdict holds for the same request_headers; needs request_headers",
+    doc: "how long edge keeps a verdict for the same request_headers, which you must list",
   },
-  tls: { type: upstreamTls, doc: "for https:// and h2://, as at a route" },
+  tls: { type: upstreamTls, doc: "TLS to your server for https:// and h2://, as tls of a route" },
 } as const satisfies Rows;
 
 /** `auth.forward`: another server decides. docs/authentication.md#authentication-services */

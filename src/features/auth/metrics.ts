@@ -9,7 +9,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Refused for credentials",
     advice:
-      "401 from few addresses is guessing (429 follows). 503: the service that judges is down. 401 of all users at once: its key or clock has changed.",
+      "401 from few addresses: a client guesses passwords (429 follows). 503: your authentication service is down. 401 of all your users at once: its key or clock has changed.",
   },
   gateway_sign_in_failures_total: {
     kind: "counter",
@@ -18,7 +18,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Failed sign-ins",
     advice:
-      "`login`: the provider does not answer. `callback`: its settings of this client, or a clock, are wrong. Find `sign_in_failed` in your log to see which.",
+      "`login`: your provider does not answer. `callback`: its settings of your client, or a clock, are wrong. Find `sign_in_failed` in your log to see which.",
   },
   gateway_jwks_fetches_total: {
     kind: "counter",
@@ -27,7 +27,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Fetches of token keys",
     advice:
-      "Failures are harmless for as long as the keys from before hold; new keys of the issuer are not taken meanwhile.",
+      "Failures are harmless as long as the keys from before hold. Meanwhile edge does not get new keys of your issuer.",
   },
   gateway_jwks_keys: {
     kind: "gauge",
@@ -35,6 +35,6 @@ export const AUTH_METRICS = {
     labels: ["url"],
     group: "Who may come in",
     title: "Keys of token issuers",
-    advice: "0: no token of this issuer can be verified, requests get 503.",
+    advice: "0: edge cannot verify a token of this issuer, and your users get 503.",
   },
 } as const satisfies MetricRows;

@@ -7,12 +7,12 @@ const rows = {
   subjects: {
     type: list(subject(), "subjects", true),
     example: ["CN=client,O=Example"],
-    doc: 'as RFC 4514 writes them, the whole name; "*" is every certificate that the listener has verified',
+    doc: 'whole names as RFC 4514 writes them; "*" is every certificate that the listener has verified',
   },
   uris: {
     type: list(textLike(/^[A-Za-z][A-Za-z0-9+.-]*:[^\s*]+\*?$/, "a URI such as spiffe://mesh/ns/shop/*"), "URIs", true),
     example: ["spiffe://mesh/ns/shop/*"],
-    doc: "alternative names; a * at the end stands for any rest",
+    doc: "alternative names (URIs); a * at the end stands for any rest",
   },
   fingerprints: {
     type: list(fingerprint(), "fingerprints", true),

@@ -29,24 +29,24 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
 
 /** THE methods, by their key in `auth`; auth-methods.ts makes what judges of each. docs/authentication.md */
 const METHOD_ROWS = {
-  basic: method(basic, "name and password, as browsers ask for", {}),
-  forward: method(forward, "another server decides, as with auth_request of nginx and forwardAuth of Traefik", {
+  basic: method(basic, "a name and a password, which browsers ask the user for", {}),
+  forward: method(forward, "your own server decides, as with auth_request of nginx and forwardAuth of Traefik", {
     fieldsSet: ({ responseHeaders }) => responseHeaders,
     fieldsRead: ({ requestHeaders }) => requestHeaders ?? [],
   }),
-  mtls: method(mtls, "the certificate that the client has shown to server.tls", {}),
-  jwt: method(jwt, "signed tokens (JWT), as an identity provider makes them", {
+  mtls: method(mtls, "client certificates, which clients show to server.tls", {}),
+  jwt: method(jwt, "signed tokens (JWT) of your identity provider", {
     fieldsSet: ({ fields }: JwtConfig) => fields.map(({ name }) => name),
     fieldsRead: ({ from }: JwtConfig) => from.flatMap((place) => (place.startsWith("header:") ? [place.slice(7)] : [])),
   }),
   api_key: {
-    ...method(apiKey, "keys of programs, in a field or in the query", {
+    ...method(apiKey, "API keys of programs, in a field or in the query", {
       fieldsSet: ({ fields }: ApiKeyConfig) => fields,
       fieldsRead: ({ header }: ApiKeyConfig) => [header],
     }),
     field: "api_key",
   },
-  oidc: method(oidc, "users sign in at an OpenID provider", {
+  oidc: method(oidc, "your users sign in at an OpenID provider", {
     fieldsSet: ({ fields }: OidcConfig) => fields.map(({ name }) => name),
     ownPaths: ({ logoutPath }: OidcConfig) => [CALLBACK_PATH, logoutPath],
   }),
@@ -74,17 +74,17 @@ const choice = block(METHOD_ROWS, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: every client comes in" },
+  enabled: { type: flag(), default: true, doc: "false: every client gets in" },
   ...METHOD_ROWS,
   any: {
     type: list(choice, "methods"),
     example: [{ basic: { users_file: "./users" } }],
-    doc: "the first method that succeeds wins; list redirecting methods last",
+    doc: "methods of which the first that succeeds wins; list redirecting methods last",
   },
   keep_authorization: {
     type: flag(),
     default: false,
-    doc: "forward Authorization even if the gateway used it",
+    doc: "true: your upstream gets Authorization even if edge used it",
   },
 } as const satisfies Rows;
 

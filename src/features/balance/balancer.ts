@@ -77,7 +77,7 @@ export class Balancer implements TargetChoice {
   }
 }
 
-/** Takes every target in turn, whatever is known of it, but those that an operator has drained. */
+/** Takes every target in turn, whatever its health, except drained ones. */
 export class AllInTurn<T extends WeighedNode = BalancedTarget> {
   private readonly targets: readonly T[];
   private turn = 0;
@@ -101,7 +101,7 @@ export class AllInTurn<T extends WeighedNode = BalancedTarget> {
   }
 }
 
-/** What a target is made of. */
+/** The parts of a target. */
 export interface TargetInit {
   readonly upstream: Upstream;
   readonly node: UpstreamNode;

@@ -29,15 +29,21 @@ const balancingRows = {
   policy: {
     type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie", "sticky"),
     default: "round_robin",
-    doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie, sticky",
+    doc: "round_robin, random, least_conn, p2c, ip_hash, uri_hash, header, cookie or sticky",
   },
-  header: { type: headerNameKind(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
+  header: {
+    type: headerNameKind(),
+    absent: "",
+    field: "",
+    example: "X-User",
+    doc: "policy header: the field whose value decides",
+  },
   cookie: {
     type: nameOr(stickyCookie),
     absent: "",
     field: "",
     example: "session",
-    doc: "for the policy cookie; for sticky {name: edge_node, ttl: 0s, secret: …}",
+    doc: "policy cookie: its name; policy sticky: {name: edge_node, ttl: 0s, secret: …}",
   },
 } as const satisfies Rows;
 

@@ -11,25 +11,25 @@ const feedRows = {
     type: fileName(),
     default: "",
     example: "./blocked.netset",
-    doc: "a list in a file, taken up when it changes",
+    doc: "a list in a file; edge reloads it if you replace it",
   },
   url: {
     type: written(text("an address such as https://example.com/list.netset", true), withoutCredentials),
     default: "",
     example: "https://lists.example.com/level1.netset",
-    doc: "or over HTTP",
+    doc: "or a list over HTTP",
   },
   format: {
     type: word("plain", "netset", "crowdsec"),
     default: "plain",
     doc: "plain and netset: an address, network or range a line; crowdsec: decisions in JSON",
   },
-  poll: { type: duration(1000), default: "5m", doc: "time between two looks" },
+  poll: { type: duration(1000), default: "5m", doc: "how often edge reads the list again" },
   key: {
     type: secret("the key"),
     default: "",
     example: "${CROWDSEC_KEY}",
-    doc: "sent as X-Api-Key, as CrowdSec wants it",
+    doc: "the key that edge sends as X-Api-Key, which CrowdSec needs",
   },
 } as const satisfies Rows;
 
@@ -39,27 +39,31 @@ const feed = block(feedRows, {
 });
 
 const after = block({
-  blocks: { type: integer(1, 10_000), default: 5, doc: "refusals by firewall, rate limit or path guard" },
+  blocks: {
+    type: integer(1, 10_000),
+    default: 5,
+    doc: "this many refusals by the firewall, a rate limit or the path guard",
+  },
   window: { type: duration(1000, 86_400_000), default: "1m", doc: "within this time" },
 });
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: no client is banned" },
-  after: { type: after, doc: "when a client is banned" },
-  for: { type: duration(1000), default: "1h", doc: "how long the first time; each further ban is twice as long" },
+  enabled: { type: flag(), default: true, doc: "false: edge bans no client" },
+  after: { type: after, doc: "when edge bans a client" },
+  for: { type: duration(1000), default: "1h", doc: "length of the first ban; each further one is twice as long" },
   max: { type: duration(1000), default: "24h", doc: "the longest ban" },
   scope: {
     type: word("node", "cluster"),
     field: "reach",
     default: "node",
-    doc: "cluster: all gateways of the fleet ban it",
+    doc: "cluster: all gateways of the fleet ban the client",
   },
-  feeds: { type: list(feed, "feeds"), doc: "lists of addresses that are banned" },
-  allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "never banned" },
+  feeds: { type: list(feed, "feeds"), doc: "block lists of addresses" },
+  allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "networks that edge never bans" },
   max_share: {
     type: decimal(0, 1),
     default: 0.1,
-    doc: "a feed with more than this share of all addresses is not taken",
+    doc: "edge refuses a feed with more than this share of all addresses",
   },
 } as const satisfies Rows;
 

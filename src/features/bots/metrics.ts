@@ -9,7 +9,7 @@ export const BOT_METRICS = {
     group: "Firewall and guards",
     title: "Challenges for bots",
     advice:
-      "It rises when scrapers come. Compare with solutions: many challenges without solutions are bots, with them they are people with too many challenges.",
+      "It rises if scrapers come. Compare with solutions: challenges without solutions are bots. If most are solved, you challenge people too often.",
   },
   gateway_bot_solutions_total: {
     kind: "counter",
@@ -18,7 +18,7 @@ export const BOT_METRICS = {
     group: "Firewall and guards",
     title: "Solutions of challenges",
     advice:
-      "`forged` and `weak` are programs that try. `expired` in masses: `difficulty` is too high for the clients' machines.",
+      "`forged` and `weak` are programs that try. If many are `expired`, your `difficulty` is too high for the clients' machines.",
   },
   gateway_bot_impostors_total: {
     kind: "counter",

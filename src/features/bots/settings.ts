@@ -37,13 +37,17 @@ const allow = block({
   user_agents: {
     type: list(agentPart(), "parts of user agents"),
     example: ["UptimeRobot/"],
-    doc: "whose user agent holds one of these; any client can say so",
+    doc: "user agents that hold one of these texts; any client can claim one",
   },
-  cidr: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients in these networks are never asked" },
+  cidr: {
+    type: list(cidr(), "networks"),
+    example: ["192.0.2.0/24"],
+    doc: "networks whose clients edge never challenges",
+  },
   paths: {
     type: list(pathPattern(), "paths"),
     default: ["/robots.txt", "/.well-known/*", "/favicon.ico"],
-    doc: "exact, or with * at the end",
+    doc: "paths without a challenge: exact, or with * at the end",
   },
 });
 
@@ -60,21 +64,21 @@ const routeAllow = block({
 });
 
 const robotsRows = {
-  enabled: { type: flag(), default: true, doc: "false: requests for /robots.txt go to the routes" },
-  ai: { type: word("disallow", "allow"), default: "disallow", doc: "rule for crawlers that gather texts for AI" },
+  enabled: { type: flag(), default: true, doc: "false: requests for /robots.txt go to your routes" },
+  ai: { type: word("disallow", "allow"), default: "disallow", doc: "the rule for crawlers that collect texts for AI" },
   agents_file: {
     type: fileName(),
     absent: "",
     field: "",
     example: "./ai-crawlers.txt",
-    doc: "their names, one a line, in place of the built-in list",
+    doc: "your own list of AI crawlers, one a line, in place of the built-in one",
   },
   rules_file: {
     type: fileName(),
     absent: "",
     field: "",
     example: "./robots.txt",
-    doc: "rules of your own, which follow",
+    doc: "your own rules, which follow the built-in ones",
   },
 } as const satisfies Rows;
 
@@ -104,53 +108,53 @@ const robots = block(robotsRows, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: no client is judged" },
+  enabled: { type: flag(), default: true, doc: "false: edge judges no client" },
   challenge: {
     type: challenge(),
     default: "suspicious",
     guard: ["suspicious", "all"],
-    doc: "clients that must send a proof of work first: suspicious, all or off",
+    doc: "which clients must send a proof of work first: suspicious, all or off",
   },
   difficulty: {
     type: difficulty(),
     default: 16,
-    doc: "bits of work: each one more doubles it; 16 takes a browser well below a second",
+    doc: "bits of work, each of which doubles it; 16 takes a browser well below a second",
   },
-  ttl: { type: ttl(), default: "7d", doc: "how long a solved task counts" },
-  allow: { type: allow, doc: "who is never asked" },
+  ttl: { type: ttl(), default: "7d", doc: "how long one proof of work counts" },
+  allow: { type: allow, doc: "clients that edge never challenges" },
   scrapers_file: {
     type: fileName(),
     absent: "",
     field: "",
     example: "./scrapers.txt",
-    doc: "parts of user agents that are suspicious, one a line, in place of the built-in list",
+    doc: "your own list of suspicious user agents, one a line, in place of the built-in one",
   },
   block: {
     type: list(blockedPart(), "parts of user agents, or ai"),
     default: [],
     example: ["ai", "BadBot/"],
-    doc: "403 for user agents that hold one of these, on every route; ai stands for the built-in list of crawlers for AI",
+    doc: "user agents with one of these texts get 403 on every route; ai stands for the built-in list of AI crawlers",
   },
   impostors: {
     type: word("off", "detection", "challenge", "block"),
     default: "off",
     guard: ["challenge", "block"],
-    doc: "clients that name a browser and have the TLS handshake of none: log, challenge or 403",
+    doc: "clients that claim to be a browser without the TLS handshake of one: detection logs, challenge, block (403)",
   },
   handshakes_file: {
     type: fileName(),
     absent: "",
     field: "",
     example: "./handshakes.txt",
-    doc: "lines of a browser and a JA4 of it, in place of the built-in list",
+    doc: "your own list of browsers and their JA4, in place of the built-in one",
   },
   secret: {
     type: secret("the secret"),
     absent: "",
     example: "${EDGE_BOTS_SECRET:-0123456789abcdef}",
-    doc: "the same on all machines of a fleet",
+    doc: "the key that signs proofs; use the same on all machines of a fleet",
   },
-  robots: { type: robots, doc: "serves /robots.txt. Off without this section" },
+  robots: { type: robots, doc: "a /robots.txt from edge. Off without this section" },
 } as const satisfies Rows;
 
 /** `server.bots`. docs/bots.md */
@@ -180,7 +184,7 @@ export const bots = block(rows, {
 export type BotsConfig = ConfigOf<typeof bots>;
 
 const routeRows = {
-  enabled: { type: flag(), default: true, doc: "false: no client of this route is judged" },
+  enabled: { type: flag(), default: true, doc: "false: edge judges no client of this route" },
   challenge: { type: challenge(), absent: null, example: "all", doc: "in place of server.bots.challenge" },
   difficulty: { type: difficulty(), absent: null, example: 18, doc: "in place of server.bots.difficulty" },
   ttl: { type: ttl(), absent: null, example: "1h", doc: "in place of server.bots.ttl" },

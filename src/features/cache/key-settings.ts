@@ -8,10 +8,15 @@ const query = block(
     drop: {
       type: list(parameter(), "parameters"),
       example: ["utm_*", "gclid"],
-      doc: "parameters that the key leaves out",
+      doc: "parameters that edge removes",
     },
-    allow: { type: list(parameter(), "parameters"), absent: null, example: ["page"], doc: "all others go" },
-    sort: { type: flag(), default: false, doc: "parameters in the order of their names" },
+    allow: {
+      type: list(parameter(), "parameters"),
+      absent: null,
+      example: ["page"],
+      doc: "parameters that edge keeps; it removes all others",
+    },
+    sort: { type: flag(), default: false, doc: "true: edge sorts parameters by name" },
   },
   {},
 );
@@ -20,7 +25,11 @@ const query = block(
 export const cacheKey = block(
   {
     query: { type: query, doc: "edge removes from the request whatever you remove from the key" },
-    accept_encoding: { type: word("exact", "normalize"), default: "exact", doc: "normalize: br, zstd and gzip alone" },
+    accept_encoding: {
+      type: word("exact", "normalize"),
+      default: "exact",
+      doc: "normalize: edge reduces Accept-Encoding to br, zstd and gzip",
+    },
     headers: {
       type: list(keyField(), "field names"),
       example: ["X-Country"],

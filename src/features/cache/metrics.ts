@@ -9,7 +9,7 @@ export const CACHE_METRICS = {
     group: "Cache",
     title: "Cache lookups",
     advice:
-      "A falling share of `hit`: after a release origins forbid storing (`bypass`), keys vary more than needed, or the memory is too small (evictions).",
+      "If the share of `hit` falls, your origins forbid storing since a release (`bypass`), your keys vary more than needed, or the memory is too small (evictions).",
   },
   gateway_cache_entries: {
     kind: "gauge",
@@ -33,7 +33,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Evictions",
-    advice: "Steady evictions with a low share of hits: give the cache more memory, or keep large responses out of it.",
+    advice: "If evictions are steady and hits few, give the cache more memory, or keep large responses out of it.",
   },
   gateway_cache_purges_total: {
     kind: "counter",
@@ -58,7 +58,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Responses on disk",
-    advice: "It grows until the disk's share is full.",
+    advice: "It grows until your `cache.disk.max_bytes` is full.",
   },
   gateway_cache_disk_bytes: {
     kind: "gauge",
@@ -91,6 +91,6 @@ export const CACHE_METRICS = {
     labels: ["result"],
     group: "Cache",
     title: "Reads from disk",
-    advice: "`damaged`: the disk fails, or another program writes in the folder.",
+    advice: "`damaged`: your disk fails, or another program writes in the folder.",
   },
 } as const satisfies MetricRows;

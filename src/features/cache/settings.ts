@@ -19,9 +19,9 @@ const cacheDisk = block(
       type: workFolder(),
       required: "a folder for stored responses, such as /var/cache/edge",
       example: "/var/cache/edge",
-      doc: "for this gateway alone; edge makes it if its parent exists",
+      doc: "the folder of this gateway alone; edge makes it if its parent exists",
     },
-    max_bytes: { type: size(1_048_576, 214_748_364_800), default: "1GiB", doc: "of all files together" },
+    max_bytes: { type: size(1_048_576, 214_748_364_800), default: "1GiB", doc: "most bytes of all files together" },
   },
   {},
 );
@@ -29,28 +29,28 @@ const cacheDisk = block(
 /** Off unless `enabled` is true. docs/cache.md */
 export const cache = block(
   {
-    enabled: { type: flag(), default: false, doc: "responses are stored" },
+    enabled: { type: flag(), default: false, doc: "true: edge stores responses" },
     default_ttl: {
       type: duration(0, TEN_YEARS_MS),
       default: "60s",
-      doc: "for responses that do not say how long they are fresh",
+      doc: "how long edge keeps a response that does not say; 0s: not at all",
     },
     max_entries: {
       type: integer(1, 100_000_000),
       default: 1000,
-      doc: "stored responses; beyond it the least recently used are evicted",
+      doc: "most stored responses; beyond it edge evicts the least recently used",
     },
     max_payload_size: {
       type: size(1, 1_073_741_824),
       default: "1MiB",
       field: "maxPayloadBytes",
-      doc: "larger responses are not stored",
+      doc: "largest response that edge stores",
     },
     max_bytes: { type: size(1, 4_293_918_720), default: "256MiB", doc: "memory of all stored responses together" },
     eviction: {
       type: word("lru", "s3fifo"),
       default: "lru",
-      doc: "which entries leave first: the least recently used, or the rarely used",
+      doc: "which entries go first: lru, the least recently used, or s3fifo, the rarely used",
     },
     cookies: {
       type: word("share", "bypass"),
@@ -60,15 +60,19 @@ export const cache = block(
     purge_from: {
       type: list(cidr(), "networks"),
       example: ["192.0.2.10"],
-      doc: "clients whose PURGE takes responses out; none by default",
+      doc: "clients whose PURGE you accept; none by default",
     },
     disk: {
       type: cacheDisk,
       absent: null,
       restart: "everywhere",
-      doc: "stored responses survive a restart; none by default",
+      doc: "a folder, so that stored responses survive a restart; none by default",
     },
-    status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
+    status_key: {
+      type: flag(),
+      default: false,
+      doc: "true: Cache-Status shows the key of each response, for development",
+    },
   },
   {
     misplaced: new Map(foreignAdvice(FOREIGN_CACHE_KEYS)),

@@ -18,6 +18,6 @@ export const CANARY_METRICS = {
     labels: ["route", "version", "result"],
     group: GROUP,
     title: "Requests by version",
-    advice: "Compare the share of errors of both versions.",
+    advice: "Compare the share of errors of your two versions.",
   },
 } as const satisfies MetricRows;

@@ -8,7 +8,7 @@ export const COMPRESS_METRICS = {
     labels: ["encoding"],
     group: "Compression",
     title: "Compressed responses",
-    advice: "Proportional to compressible traffic; no action needed.",
+    advice: "It follows your compressible traffic. You do not need to do anything.",
   },
   gateway_compression_bytes_total: {
     kind: "counter",
@@ -16,7 +16,7 @@ export const COMPRESS_METRICS = {
     labels: ["direction"],
     group: "Compression",
     title: "Bytes before and after",
-    advice: "Little between `in` and `out`: these types do not shrink; check `types`.",
+    advice: "If `in` and `out` are close, these types do not shrink: check your `types`.",
   },
   gateway_compression_skipped_total: {
     kind: "counter",
@@ -24,6 +24,6 @@ export const COMPRESS_METRICS = {
     labels: [],
     group: "Compression",
     title: "Sent plain for want of CPU",
-    advice: "CPU is short. Lower `level`, or let the cache keep packed responses.",
+    advice: "Your CPU is short. Lower `level`, or let the cache keep compressed responses.",
   },
 } as const satisfies MetricRows;

@@ -7,7 +7,7 @@ const encodings = () => list(word("zstd", "br", "gzip"), "encodings", true);
 
 const rows = {
   enabled: { type: flag(), default: true, doc: "false: responses go out as they are" },
-  encodings: { type: encodings(), default: ["zstd", "br", "gzip"], doc: "in the order of preference" },
+  encodings: { type: encodings(), default: ["zstd", "br", "gzip"], doc: "encodings in your order of preference" },
   types: {
     type: mediaTypes(),
     default: [
@@ -23,10 +23,15 @@ const rows = {
       "application/grpc-web-text+proto",
       "image/svg+xml",
     ],
-    doc: "media types that are compressed; * stands for any part",
+    doc: "media types that edge compresses; * stands for any part",
   },
-  min_bytes: { type: size(0), default: 1024, doc: "smaller responses are sent as they are" },
-  level: { type: integer(1, 9), absent: 0, example: 5, doc: "1 is fastest; by default zstd 3, br 4, gzip 5" },
+  min_bytes: { type: size(0), default: 1024, doc: "edge sends smaller responses as they are" },
+  level: {
+    type: integer(1, 9),
+    absent: 0,
+    example: 5,
+    doc: "a level by encoding, 1 is fastest; by default zstd 3, br 4, gzip 5",
+  },
 } as const satisfies Rows;
 
 /** `server.compression`: docs/compression.md */
@@ -36,7 +41,7 @@ export const compression = block(rows, { absent: OFF, shorthand: "encodings" });
 export type CompressionConfig = ConfigOf<typeof compression>;
 
 const routeRows = {
-  enabled: { type: flag(), default: true, doc: "false: responses of this route go out as they are" },
+  enabled: { type: flag(), default: true, doc: "false: edge does not compress responses of this route" },
   encodings: { type: encodings(), absent: null, example: ["gzip"], doc: "in place of server.compression.encodings" },
   types: { type: mediaTypes(), absent: null, example: ["text/*"], doc: "in place of server.compression.types" },
   min_bytes: { type: size(0), absent: null, example: 1024, doc: "in place of server.compression.min_bytes" },

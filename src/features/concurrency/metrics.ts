@@ -34,6 +34,6 @@ export const CONCURRENCY_METRICS = {
     labels: ["route", "reason"],
     group: GROUP,
     title: "Refused for concurrency",
-    advice: "More requests come than the origin takes. Add capacity, or raise the limit if your origin has room.",
+    advice: "More requests come than your origin takes. Add capacity, or raise the limit if your origin has room.",
   },
 } as const satisfies MetricRows;

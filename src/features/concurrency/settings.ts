@@ -15,10 +15,10 @@ export const concurrency = block(
       type: limitOrAuto(),
       required: "the number of requests at once, such as limit: 50, or limit: auto",
       example: 50,
-      doc: "requests at once, in all workers; auto finds the number by the latency",
+      doc: "most requests at once, in all workers; auto finds the number by the latency",
     },
-    queue: { type: integer(0, LARGEST_QUEUE), default: 100, doc: "requests that wait for a place; more get 503" },
-    queue_timeout: { type: duration(1), default: "1s", doc: "after this time in the queue a request gets 503" },
+    queue: { type: integer(0, LARGEST_QUEUE), default: 100, doc: "most requests that wait for a place; more get 503" },
+    queue_timeout: { type: duration(1), default: "1s", doc: "most time in the queue; then 503" },
   },
   {
     shorthand: "limit",

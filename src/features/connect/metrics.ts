@@ -8,6 +8,6 @@ export const CONNECT_METRICS = {
     labels: [],
     group: "Traffic",
     title: "Tunnels",
-    advice: "Near `max_tunnels`: raise it, or see which clients keep tunnels open.",
+    advice: "Near `max_tunnels` you can raise it, or find the clients that keep tunnels open.",
   },
 } as const satisfies MetricRows;

@@ -7,7 +7,7 @@ import { duration, flag, textLike } from "../../config/scalars.ts";
 const ORIGIN = /^(\*|https?:\/\/(\*(:\d{1,5})?|(\*\.)?[^\s/?#@*]+))$/i;
 
 const corsRows = {
-  enabled: { type: flag(), default: true, doc: "false: no field is added and preflights go to the routes" },
+  enabled: { type: flag(), default: true, doc: "false: edge adds no field, and preflights go to your routes" },
   allowed_origins: {
     type: resolved(
       list(
@@ -17,7 +17,7 @@ const corsRows = {
       (origins) => starOr(origins.map((origin) => origin.toLowerCase())),
     ),
     example: ["https://app.example.com"],
-    doc: 'or https://*.example.com for all names below, or ["*"]',
+    doc: 'origins of pages that may call you; https://*.example.com for all names below, "*" for all origins',
   },
   allowed_methods: {
     type: list(method(), "methods"),
@@ -34,11 +34,11 @@ const corsRows = {
     example: ["X-Request-Id"],
     doc: "response fields that pages of other origins may read; *: any",
   },
-  allow_credentials: { type: flag(), default: false, doc: "pages of other origins may send cookies" },
+  allow_credentials: { type: flag(), default: false, doc: "true: pages of other origins may send cookies" },
   echo_any: {
     type: flag(),
     default: false,
-    doc: "true: with allow_credentials, * is any name in a request",
+    doc: "true: with allow_credentials, * allows any name that a request asks for",
   },
   max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
 } as const satisfies Rows;

@@ -1,4 +1,4 @@
-// What the dashboard learns once a second. Types alone: the page of the browser is compiled with them, too.
+// The dashboard's data of each second. Types alone: the page of the browser is compiled with them, too.
 
 import type { CanaryStanding } from "../../core/canary-standing.ts";
 import type { Percentiles } from "../../core/latency-sketch.ts";
@@ -7,7 +7,7 @@ import type { UnservedObject } from "../../core/unserved-object.ts";
 /** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
 export interface LiveTotals {
   readonly requests: number;
-  /** Requests by the first digit of their status; what has none is in place 0. */
+  /** Requests by the first digit of their status; requests without a status are in place 0. */
   readonly classes: readonly number[];
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -60,7 +60,7 @@ export interface LiveHit {
   readonly score: number;
   readonly action: string;
   readonly snippet: string;
-  /** The line of `server.waf.exclusions` that silences the rule there; "" for what is no rule. */
+  /** The line of `server.waf.exclusions` that silences the rule there; "" if there is no rule. */
   readonly exclusion: string;
 }
 
@@ -135,7 +135,7 @@ export interface LiveModule {
   readonly name: string;
   /** Since the start. */
   readonly calls: number;
-  /** Those that failed, were too slow, lost their thread or found no room. */
+  /** Calls that failed, were too slow, lost their thread or found no room. */
   readonly failed: number;
   /** From calls to the heads of their responses, of the last seconds. */
   readonly latency: Percentiles;
@@ -221,7 +221,7 @@ export interface LiveGateway {
   /** The time of a rollback in force, and when its configuration first served; null without one. */
   readonly rolledBack?: { readonly since: string; readonly to: string } | null;
   readonly rssBytes: number;
-  /** Where it listens for requests. An older gateway does not say. */
+  /** Its listening addresses. An older gateway does not say. */
   readonly listeners?: readonly LiveListener[];
 }
 
@@ -246,7 +246,7 @@ export type LivePoint = readonly [
   wafBlocked: number,
 ];
 
-/** What a finding is about: the section of the dashboard that shows more of it. */
+/** A finding's subject: the section of the dashboard that shows more of it. */
 export type FindingTopic = "upstreams" | "slow" | "pressure" | "system" | "functions" | "log" | "changes";
 
 /** Something that is not as it should be. */

@@ -7,8 +7,8 @@ export const FLEET_EVENTS = {
   cluster_store_away: {
     level: "error",
     meaning:
-      "The store of the fleet cannot be reached, and why: limits of the fleet are each gateway's own meanwhile, and purges wait.",
-    advice: "Check Redis and the network between; limits and purges go on by themselves meanwhile.",
+      "The gateway cannot reach the store of the fleet, and why. Meanwhile each gateway limits by itself, and purges wait.",
+    advice: "Check your Redis and the network between. You do not need to restart anything.",
     perSecond: 1,
     fields: { error: ERROR },
   },
@@ -49,7 +49,7 @@ export const REMOTE_EVENTS = {
   config_source_away: {
     level: "error",
     meaning: "The URL of the configuration did not answer. One line until it answers again.",
-    advice: "Check the server of the URL. The configuration from before serves, over restarts as well.",
+    advice: "Check the server of your URL. The configuration from before serves, over restarts as well.",
     fields: {
       source: textField("the URL"),
       error: ERROR,

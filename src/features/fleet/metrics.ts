@@ -9,7 +9,7 @@ export const FLEET_METRICS = {
     group: "Fleet",
     title: "Store reachable",
     advice:
-      "0: Redis is down, and limits of the fleet are each gateway's own. Find `cluster_store_away` in your log for the reason.",
+      "0: your Redis is down, and each gateway limits by itself. Find `cluster_store_away` in your log for the reason.",
   },
   gateway_cluster_nodes: {
     kind: "gauge",
@@ -17,7 +17,7 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Gateways",
-    advice: "Fewer than you run: one has ended, or cannot reach the store.",
+    advice: "If you run more, one has ended or cannot reach the store.",
   },
   gateway_cluster_calls_total: {
     kind: "counter",
@@ -33,7 +33,7 @@ export const FLEET_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Buckets not answered",
-    advice: "The store is down or slow: the gateway's own buckets decided. No client got an error for it.",
+    advice: "Your Redis is down or slow, and the gateway's own buckets decided. Your clients got no error for it.",
   },
   gateway_cluster_waits_total: {
     kind: "counter",
@@ -51,7 +51,7 @@ export const FLEET_METRICS = {
     group: "Fleet",
     title: "Decided alone",
     advice:
-      "The store was down or late, and each gateway went by its part of the limit. No client got an error for it.",
+      "Your Redis was down or late, and each gateway went by its part of the limit. Your clients got no error for it.",
   },
   gateway_cluster_health_hints_total: {
     kind: "counter",
@@ -89,7 +89,7 @@ export const REMOTE_METRICS = {
     labels: ["role"],
     group: "Fleet",
     title: "Trials of configurations",
-    advice: "1 for longer than `cluster.canary.for`: the store of the fleet is down, and no gateway moves.",
+    advice: "1 for longer than `cluster.canary.for`: your Redis is down, and no gateway moves.",
   },
   gateway_config_rollbacks_total: {
     kind: "counter",

@@ -4,46 +4,55 @@ import { duration, fileName, flag, integer, percent, secret, text, textLike } fr
 import { MASK, withoutCredentials } from "../../core/secret-name.ts";
 
 const canaryRows = {
-  enabled: { type: flag(), default: true, doc: "false: all nodes take a new configuration at once" },
-  share: { type: percent(), default: "10%", doc: "of the gateways take a new configuration first, at least one" },
-  for: { type: duration(1000), default: "5m", doc: "how long they have it before the others take it" },
+  enabled: { type: flag(), default: true, doc: "false: all gateways take a new configuration at once" },
+  share: { type: percent(), default: "10%", doc: "share of your gateways that go first, at least one" },
+  for: { type: duration(1000), default: "5m", doc: "how long they run it before the others take it" },
   max_error_rate: {
     type: percent(),
     default: "1%",
-    doc: "it is rolled back where their share of 5xx is above that of the others by more than this",
+    doc: "edge rolls back if their share of 5xx is above the others' by more than this",
   },
-  min_requests: { type: integer(1, 1_000_000_000), default: 100, doc: "fewer say nothing of errors" },
+  min_requests: {
+    type: integer(1, 1_000_000_000),
+    default: 100,
+    doc: "with fewer requests edge does not judge errors",
+  },
 } as const satisfies Rows;
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: the node shares nothing" },
+  enabled: { type: flag(), default: true, doc: "false: this gateway shares nothing" },
   store: {
     type: written(list(text("the address of a store", true), "addresses", true), (all) =>
       all.map((one) => withoutCredentials(one)),
     ),
     example: "redis://:${REDIS_PASSWORD}@10.0.0.9:6379/0",
-    doc: "Redis or Valkey; rediss:// for TLS; of several, each may be a sentinel or a node of a cluster",
+    doc: "your Redis or Valkey; rediss:// for TLS; in a list, each may be a sentinel or a cluster node",
   },
   master: { type: text("a name"), default: "", example: "mymaster", doc: "the name by which sentinels know the store" },
   prefix: {
     type: textLike(/^[A-Za-z0-9._:-]{1,64}$/, "letters, digits and . _ : -, such as edge"),
     default: "edge",
-    doc: "begins the names of all keys: gateways with the same one are a fleet",
+    doc: "the prefix of all keys: gateways with the same one are a fleet",
   },
   node: {
     type: text("a name"),
     default: "",
     example: "edge-1",
-    doc: "of this gateway; by default its host name with the process",
+    doc: "this gateway's name; its host name and process by default",
   },
   password: {
     type: secret("the password"),
     default: "",
     example: "${REDIS_PASSWORD}",
-    doc: "of the store behind sentinels, where theirs is another",
+    doc: "the store's password, if the sentinels have another",
   },
-  timeout: { type: duration(1, 10_000), default: "200ms", doc: "how long a request waits for the store at most" },
-  ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for rediss://; the system's roots by default" },
+  timeout: { type: duration(1, 10_000), default: "200ms", doc: "most time that a request waits for the store" },
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./ca.pem",
+    doc: "roots that edge trusts for rediss://; the system's by default",
+  },
   health: {
     type: flag(),
     default: false,
@@ -56,7 +65,7 @@ const rows = {
       (value) => (typeof value === "string" || typeof value === "number" ? { share: value } : value),
       OFF,
     ),
-    doc: "a configuration from afar (edge serve --config URL) is tried on some gateways first",
+    doc: "some of your gateways try a new configuration of edge serve --config URL first",
   },
 } as const satisfies Rows;
 

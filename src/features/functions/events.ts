@@ -79,12 +79,12 @@ export const FUNCTION_EVENTS = {
   function_scheduled: {
     meaning: "A run of `functions.cron` was due. What another gateway of the fleet runs has no line.",
     advice:
-      "With `ok: false`: error and died name what to fix in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
+      "With `ok: false`: error and died: fix your module; timeout: raise `timeout`, or do less; overlap: run it less often; store_away: check your Redis.",
     fields: {
       module: MODULE,
       schedule: textField("its line of the schedule"),
       due: textField("when it was due"),
-      ok: flagField("whether it has ended well"),
+      ok: flagField("whether it succeeded"),
       result: textField(
         "ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet does not answer)",
       ),

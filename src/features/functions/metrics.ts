@@ -9,7 +9,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Calls of functions",
     advice:
-      "error: find `function_failed` in your log for the place. timeout, gone: the module is too slow, or ends its thread. busy: more requests than `functions.concurrency` and `functions.queue` have room for.",
+      "error: find `function_failed` in your log for the place. timeout, gone: your module is too slow, or ends its thread. busy: you get more requests than `functions.concurrency` and `functions.queue` have room for.",
   },
   gateway_function_seconds_total: {
     kind: "counter",
@@ -17,7 +17,7 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Time in functions",
-    advice: "Divided by the calls it is their mean time: if it grows, find out why the module waits.",
+    advice: "Divide it by the calls for their mean time. If that grows, find out why your module waits.",
   },
   gateway_function_queued: {
     kind: "gauge",
@@ -26,7 +26,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Calls that wait for a thread",
     advice:
-      "More than 0 for long: raise `functions.workers` if the module computes, `functions.concurrency` if it waits.",
+      "If it stays above 0, raise `functions.workers` if your module computes, `functions.concurrency` if it waits.",
   },
   gateway_function_thread_ends_total: {
     kind: "counter",
@@ -43,7 +43,7 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Threads of functions",
-    advice: "0: the module cannot be loaded; `function_load_failed` says why.",
+    advice: "0: edge cannot load your module; `function_load_failed` says why.",
   },
   gateway_function_heap_bytes: {
     kind: "gauge",
@@ -51,7 +51,7 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Memory of functions",
-    advice: "If it grows without end, the module has a memory leak; at `functions.memory` edge replaces its thread.",
+    advice: "If it grows without end, your module has a memory leak; at `functions.memory` edge replaces its thread.",
   },
   gateway_scheduled_runs_total: {
     kind: "counter",
@@ -68,6 +68,6 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Last good scheduled run",
-    advice: "Alert on the largest value of all gateways when it is older than two times between runs.",
+    advice: "Alert if the largest value of all your gateways is older than two times between runs.",
   },
 } as const satisfies MetricRows;

@@ -24,9 +24,9 @@ const cronRows = {
     type: moduleFile(),
     required: "the module that runs, such as ./functions/refresh.ts",
     example: "./functions/refresh.ts",
-    doc: "its scheduled(event, ctx)",
+    doc: "your module, which exports scheduled(event, ctx)",
   },
-  timeout: { type: duration(1), default: "60s", doc: "of one run" },
+  timeout: { type: duration(1), default: "60s", doc: "time for one run" },
 } as const satisfies Rows;
 
 const rows = {
@@ -34,17 +34,17 @@ const rows = {
   memory: {
     type: size(16_777_216),
     default: "256MiB",
-    doc: "of one thread; edge replaces a thread with more",
+    doc: "most memory of one thread; edge replaces a thread with more",
   },
   concurrency: {
     type: integer(1, 65_536),
     default: 64,
-    doc: "requests that a thread has at once, whatever data workers they come by; others wait",
+    doc: "requests that one thread runs at once; others wait",
   },
   queue: {
     type: integer(0, 1_000_000),
     default: 1024,
-    doc: "requests that wait for a module at most, shared by all data workers; 503 beyond",
+    doc: "most requests that wait for a module, in all workers; more get 503",
   },
   env: {
     // Values are often secrets: listings show names alone.
@@ -52,14 +52,14 @@ const rows = {
       Object.fromEntries(all.map(([name]) => [name, MASK])),
     ),
     example: { SHOP_TOKEN: "${SHOP_TOKEN}" },
-    doc: "all that process.env and ctx.env of functions hold",
+    doc: "your variables: all that process.env and ctx.env hold",
   },
   allow: {
     type: list(word("process"), "words", true),
     example: ["process"],
-    doc: "process: change what belongs to the whole process, such as its folder and its signals, and load native code (.node)",
+    doc: "process: your functions may change the process, such as its folder and signals, and load native code (.node)",
   },
-  cron: { type: list(block(cronRows), "jobs"), doc: "modules that run on a schedule: docs/functions.md#schedules" },
+  cron: { type: list(block(cronRows), "jobs"), doc: "your modules on a schedule: docs/functions.md#schedules" },
 } as const satisfies Rows;
 
 /** `functions`: how modules of routes and hooks run. docs/functions.md */
@@ -80,12 +80,12 @@ const hookRows = {
     required: "a module with onRequest or onResponse, such as ./hooks/shop.ts",
     example: "./hooks/shop.ts",
   },
-  timeout: { type: duration(1), default: "5s", doc: "of each of the two: 504" },
-  bodies: { type: flag(), default: false, doc: "true: both see bodies too, which edge holds for them" },
+  timeout: { type: duration(1), default: "5s", doc: "time for each of both calls; then 504" },
+  bodies: { type: flag(), default: false, doc: "true: your module sees bodies too, which edge buffers for it" },
   max_body_bytes: {
     type: size(1, 67_108_864),
     default: "1MiB",
-    doc: "of a held body: 413 for a longer one of a request, 500 of a response",
+    doc: "largest buffered body: a longer request gets 413, a longer response 500",
   },
 } as const satisfies Rows;
 

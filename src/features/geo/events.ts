@@ -4,7 +4,7 @@ import { ERROR, OK, optional, textField } from "../../core/event-row.ts";
 export const GEO_EVENTS = {
   geo_reload: {
     meaning: "A database of addresses has changed. With `ok: false`, `error` says why the one before stays.",
-    advice: "With `ok: false`, fetch the file again.",
+    advice: "With `ok: false`, fetch your file again.",
     fields: {
       ok: OK,
       database: textField("country_db or asn_db"),

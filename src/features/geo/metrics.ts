@@ -17,6 +17,6 @@ export const GEO_METRICS = {
     labels: ["database"],
     group: "Firewall and guards",
     title: "Databases of addresses, built",
-    advice: "Older than two months: addresses have moved. Check the program that fetches the file.",
+    advice: "If it is older than two months, addresses have moved. Check your program that fetches the file.",
   },
 } as const satisfies MetricRows;

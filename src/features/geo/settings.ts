@@ -18,13 +18,13 @@ export const geo = block(
       type: fileName(),
       default: "",
       example: "./GeoLite2-Country.mmdb",
-      doc: "which country an address is in; taken up anew when the file changes",
+      doc: "database of countries; edge reloads it if you replace it",
     },
     asn_db: {
       type: fileName(),
       default: "",
       example: "./GeoLite2-ASN.mmdb",
-      doc: "which network (autonomous system) it belongs to; likewise",
+      doc: "database of networks (autonomous systems); edge reloads it if you replace it",
     },
   },
   {

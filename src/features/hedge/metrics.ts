@@ -9,6 +9,6 @@ export const HEDGE_METRICS = {
     group: "Traffic",
     title: "Hedged requests",
     advice:
-      "`won` beside `sent` says how often the second target was faster. If `sent` is a large share of the requests, raise `hedge.after`; `skipped` counts requests beyond the budget, or without another target.",
+      "`won` beside `sent` says how often the second target was faster. If `sent` is a large share of your requests, raise `hedge.after`; `skipped` counts requests beyond the budget, or without another target.",
   },
 } as const satisfies MetricRows;

@@ -7,7 +7,7 @@ export const hedge = block(
     after: {
       type: duration(1, 60_000),
       default: "100ms",
-      doc: "without a response for so long, a second target gets the request too, and the first to respond wins",
+      doc: "time without a response after which edge asks a second target; the first response wins",
     },
   },
   { shorthand: "after" },

@@ -131,7 +131,7 @@ export class ObjectStore {
     if (known !== undefined || wasOdd) this.changed(kind);
   }
 
-  /** Takes a whole list in: what is not in it is gone. @param namespace of the list; absent for that of the whole cluster */
+  /** Takes a whole list in: objects that are not in it are gone. @param namespace of the list; absent for the whole cluster */
   replace(kind: string, objects: readonly KubeObject[], namespace?: string): void {
     const there = new Set(objects.map(({ metadata }) => keyOf(metadata.namespace ?? "", metadata.name)));
     const odd = [...this.unreadable.values()].map(({ object }) => object).filter((one) => one.kind === kind);

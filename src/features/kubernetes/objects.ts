@@ -129,7 +129,7 @@ export interface ObjectEvent {
   readonly message: string;
 }
 
-/** What a translation makes of the objects of a cluster. It is a pure function of the store and the settings. */
+/** A translation's result for the objects of a cluster. It is a pure function of the store and the settings. */
 export interface Translation {
   readonly routes: readonly ObjectRoutes[];
   readonly listeners: readonly ListenerInput[];
@@ -161,14 +161,14 @@ export interface ObjectChange extends ObjectRef {
 
 export const NO_TRANSLATION: Translation = { routes: [], listeners: [], statuses: [], events: [] };
 
-/** What a translation knows beside the objects. */
+/** A translation's context beside the objects. */
 export interface TranslationSettings {
   /** The name of the controller, of GatewayClass and IngressClass. */
   readonly controller: string;
   readonly ingressClass: string;
   /** Of the listeners of Ingresses. */
   readonly ingressPorts: { readonly http: number; readonly https: number };
-  /** Addresses for statuses where a resource has none of its own: those of `service`, or of the machine. */
+  /** Addresses for the status of a resource without its own: of `service`, or of the machine. */
   readonly addresses: readonly string[];
   /** Addresses of which each Gateway gets one; none: all share those of the machine. */
   readonly pool: readonly string[];

@@ -9,20 +9,25 @@ const name = () => textLike(NAME, "a name of Kubernetes: small letters, digits, 
 /** `providers.kubernetes`. docs/gateway-api.md */
 export const kubernetes = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: edge leaves the cluster alone" },
+    enabled: { type: flag(), default: true, doc: "false: edge ignores the cluster" },
     kubeconfig: {
       type: resolved(text("a file name"), (name, { files }) => files.absolute(name)),
       absent: "",
       example: "./kubeconfig",
-      doc: "how the API server is reached; without it the account of the pod, else $KUBECONFIG",
+      doc: "your kubeconfig; without it the pod's service account, else $KUBECONFIG",
     },
-    context: { type: text("the name of a context"), absent: "", example: "staging", doc: "of the kubeconfig" },
+    context: {
+      type: text("the name of a context"),
+      absent: "",
+      example: "staging",
+      doc: "the context of your kubeconfig",
+    },
     controller: {
       type: textLike(/^[a-z0-9.-]+\/[A-Za-z0-9/._~%!$&'()*+,;=:-]+$/, "a domain and a path such as edge.dev/gateway"),
       default: "edge.dev/gateway",
-      doc: "GatewayClasses and IngressClasses with this controller are served",
+      doc: "edge serves GatewayClasses and IngressClasses with this controller",
     },
-    ingress_class: { type: name(), default: "edge", doc: "Ingresses of this class are served" },
+    ingress_class: { type: name(), default: "edge", doc: "edge serves Ingresses of this class" },
     ingress_ports: {
       type: block({
         http: { type: port(1), default: 80, doc: "the port for clear text" },
@@ -33,7 +38,7 @@ export const kubernetes = block(
     namespaces: {
       type: list(name(), "namespaces"),
       example: ["shop", "billing"],
-      doc: "edge looks at no others; without the key, at all",
+      doc: "the namespaces that edge watches; all by default",
     },
     addresses: {
       type: list(cidr(), "networks"),
@@ -46,7 +51,7 @@ export const kubernetes = block(
       example: "edge/edge",
       doc: "the Service whose addresses all Gateways share",
     },
-    publish: { type: flag(), default: true, doc: "false: statuses and events are left to others" },
+    publish: { type: flag(), default: true, doc: "false: edge writes no statuses and events" },
   },
   {
     absent: { enabled: false },

@@ -15,24 +15,29 @@ const MAX_LIMITS = 16;
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: requests are not counted" },
-    requests: { type: integer(1), absent: 0, example: 100, doc: "this many in each window" },
-    window: { type: duration(1), default: "1s", doc: "time in which so many requests are allowed" },
-    burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
+    enabled: { type: flag(), default: true, doc: "false: edge does not count requests" },
+    requests: { type: integer(1), absent: 0, example: 100, doc: "how many requests a window allows" },
+    window: { type: duration(1), default: "1s", doc: "the time in which these requests are allowed" },
+    burst: {
+      type: integer(1),
+      absent: 0,
+      example: 200,
+      doc: 'how many requests may come at once; the value of "requests" by default',
+    },
     key: {
       type: textLike(
         /^(client_ip|address|user|route|agent\.name|tls\.ja4|tls\.group|http2\.fingerprint|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
         "client_ip, user, route, agent.name, tls.ja4, tls.group, http2.fingerprint or header:NAME",
       ),
       default: "client_ip",
-      doc: "or user (whom auth let in), agent.name, route, header:NAME, or tls.ja4, tls.group, http2.fingerprint",
+      doc: "what has a bucket: client_ip, user (from auth), agent.name, route, header:NAME, tls.ja4, tls.group or http2.fingerprint",
     },
     ipv6_prefix: {
       type: integer(16, 128),
       default: 64,
-      doc: "IPv6 prefix length that shares one bucket",
+      doc: "length of the IPv6 prefix whose clients share one bucket",
     },
-    status: { type: integer(400, 599), default: 429, doc: "status of requests beyond the rate" },
+    status: { type: integer(400, 599), default: 429, doc: "the status for requests beyond the limit" },
     headers: { type: flag(), default: false, doc: "true: responses carry RateLimit and RateLimit-Policy" },
     scope: {
       type: word("node", "cluster"),

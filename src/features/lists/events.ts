@@ -5,7 +5,7 @@ export const LIST_EVENTS = {
   list_reload: {
     meaning:
       "A list in a file has changed: redirects, a map or API keys. With `ok: false`, `error` says why the list before stays.",
-    advice: "With `ok: false`, write the file anew. Fix the lines that `broken` names: the others serve.",
+    advice: "With `ok: false`, write your file anew. Fix the lines that `broken` names: the others serve.",
     fields: {
       ok: OK,
       list: textField("redirects, map or keys"),

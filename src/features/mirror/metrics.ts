@@ -9,6 +9,6 @@ export const MIRROR_METRICS = {
     group: "Traffic",
     title: "Mirrored requests",
     advice:
-      "`failed` and `skipped`: a mirror is down or too slow. `different`: its responses differ from the target's (`compare`). Clients do not notice; the copies are incomplete.",
+      "`failed` and `skipped`: your mirror is down or too slow, and misses copies. `different`: its responses differ from the target's (`compare`). Your clients do not notice.",
   },
 } as const satisfies MetricRows;

@@ -10,7 +10,7 @@ export const OVERLOAD_METRICS = {
     labels: ["priority", "reason"],
     group: GROUP,
     title: "Shed requests",
-    advice: "The gateway is short of what `reason` names: give it more, or add a gateway.",
+    advice: "The gateway runs out of the resource in `reason`: give it more, or add a gateway.",
   },
   gateway_overload_level: {
     kind: "gauge",
@@ -26,6 +26,6 @@ export const OVERLOAD_METRICS = {
     labels: ["reason"],
     group: GROUP,
     title: "Pressure",
-    advice: "Near 1 the gateway has no reserve left.",
+    advice: "Near 1 your gateway has no reserve left.",
   },
 } as const satisfies MetricRows;

@@ -9,6 +9,6 @@ export const PAGE_METRICS = {
     group: "Traffic",
     title: "Refused for maintenance",
     advice:
-      "It rises only under maintenance. If none is planned, check `maintenance` in `edge status` and switch it off.",
+      "It rises only under maintenance. If you have planned none, check `maintenance` in `edge status` and switch it off.",
   },
 } as const satisfies MetricRows;

@@ -74,7 +74,7 @@ const RETRY_AFTER = "5m";
 
 const maintenanceBlock = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: requests go to the routes" },
+    enabled: { type: flag(), default: true, doc: "false: requests go to your routes" },
     page: {
       type: written(
         resolved(fileName(), (name, { files, path }) => files.page(path, name)),
@@ -82,9 +82,9 @@ const maintenanceBlock = block(
       ) as Kind<string, PageFile | null>,
       absent: null,
       example: "./maintenance.html",
-      doc: "for browsers; a built-in one without it",
+      doc: "your page for browsers; a built-in one by default",
     },
-    allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients that get in" },
+    allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "networks that get in all the same" },
     retry_after: { type: duration(1000, DAY_MS), default: RETRY_AFTER, doc: "time after which clients may come again" },
   },
   { isSwitch: true },

@@ -15,11 +15,15 @@ export const directory = block(
       example: "./routes.d",
       doc: "every .yaml and .yml file below it is a list of routes",
     },
-    watch: { type: flag(), default: true, doc: "take files up as they change, and leave a faulty one out alone" },
+    watch: {
+      type: flag(),
+      default: true,
+      doc: "true: edge takes up files as they change, and leaves out a faulty one alone",
+    },
     hosts: {
       type: pairs(list(hostPattern(), "host names"), "file: [host]"),
       example: { "team-a.yaml": ["*.a.example"] },
-      doc: "files whose routes may have these hosts alone",
+      doc: "files whose routes may only have these hosts",
     },
   },
   {
@@ -51,12 +55,12 @@ const labelRows = (of: string) =>
     default_host: {
       type: text("a host name with {name}"),
       default: "{name}.localhost",
-      doc: "the host of routes that name none; {name} is the container's or the service's name",
+      doc: "the host of routes without one; {name} is the container's or service's name",
     },
     labels: {
       type: list(word("edge", "traefik"), "kinds of labels", true),
       example: ["edge", "traefik"],
-      doc: "which labels edge reads: both by default",
+      doc: "which labels edge reads: edge, traefik, or both by default",
     },
     constraints: {
       type: list(textLike(/^[^=\s]+=.*$/, "label=value"), "label=value", true),
@@ -66,7 +70,7 @@ const labelRows = (of: string) =>
     trusted: {
       type: flag(),
       default: false,
-      doc: "true: labels may do what operators may",
+      doc: "true: edge trusts labels as much as your routes.yaml",
     },
   }) as const satisfies Rows;
 
@@ -80,7 +84,7 @@ export const docker = block(
     endpoint: {
       type: endpoint,
       default: "unix:/var/run/docker.sock",
-      doc: "the engine's socket, Podman's too; or tcp://127.0.0.1:2375. edge only reads",
+      doc: "the socket of Docker or Podman, or tcp://127.0.0.1:2375; edge only reads",
     },
     network: {
       type: text("the name of a network"),
@@ -102,7 +106,7 @@ const tlsFiles = {
     type: fileName(),
     default: "",
     example: "./ca.pem",
-    doc: "verifies the store; the system's roots by default",
+    doc: "roots that edge trusts; the system's by default",
   },
   // Resolved, these two are `clientCertificate`, whose files are "" if there is none.
   cert_file: { type: fileName(), default: "", field: "", example: "./client.pem", doc: "edge's certificate, in PEM" },
@@ -119,14 +123,14 @@ const storeTls = block(tlsFiles, {
   list: ({ clientCertificate: { certFile, keyFile } }, lines) => ({ ...lines, cert_file: certFile, key_file: keyFile }),
 });
 
-const tlsRow = { tls: { type: storeTls, doc: "for https://" } } as const satisfies Rows;
+const tlsRow = { tls: { type: storeTls, doc: "TLS for https://" } } as const satisfies Rows;
 
 const boundRow = (of: string, example: Readonly<Record<string, readonly string[]>>) =>
   ({
     hosts: {
       type: pairs(list(hostPattern(), "host names"), "name: [host]"),
       example,
-      doc: `${of} whose routes may have these hosts alone; "*" is for all others`,
+      doc: `${of} whose routes may only have these hosts; "*" stands for all others`,
     },
   }) as const satisfies Rows;
 
@@ -158,24 +162,24 @@ function checkCatalog(
 /** `providers.consul`. docs/providers.md#consul */
 export const consul = block(
   {
-    endpoint: { type: storeUrl(), default: "http://127.0.0.1:8500", doc: "an agent or a server of Consul" },
+    endpoint: { type: storeUrl(), default: "http://127.0.0.1:8500", doc: "your Consul agent or server" },
     token: {
       type: secret("a token"),
       default: "",
       example: "${CONSUL_TOKEN:-secret}",
-      doc: "with service:read and node:read",
+      doc: "a token with service:read and node:read",
     },
     datacenter: {
       type: text("the name of a datacenter"),
       default: "",
       example: "dc1",
-      doc: "by default that of the agent",
+      doc: "the datacenter; the agent's by default",
     },
     namespace: {
       type: text("the name of a namespace"),
       default: "",
       example: "shop",
-      doc: "of Consul Enterprise",
+      doc: "a namespace of Consul Enterprise",
     },
     ...labelRows("services"),
     ...boundRow("services", { shop: ["shop.example"] }),
@@ -190,20 +194,25 @@ export const consul = block(
 /** `providers.nomad`. docs/providers.md#nomad */
 export const nomad = block(
   {
-    endpoint: { type: storeUrl(), default: "http://127.0.0.1:4646", doc: "an agent or a server of Nomad" },
+    endpoint: { type: storeUrl(), default: "http://127.0.0.1:4646", doc: "your Nomad agent or server" },
     token: {
       type: secret("a token"),
       default: "",
       example: "${NOMAD_TOKEN:-secret}",
-      doc: "with read-job in the namespace",
+      doc: "a token with read-job in the namespace",
     },
     namespace: {
       type: text("the name of a namespace"),
       default: "default",
       example: "shop",
-      doc: '"*" for all that the token may read',
+      doc: 'the namespace; "*" for all that your token may read',
     },
-    region: { type: text("the name of a region"), default: "", example: "europe", doc: "by default that of the agent" },
+    region: {
+      type: text("the name of a region"),
+      default: "",
+      example: "europe",
+      doc: "the region; the agent's by default",
+    },
     ...labelRows("services"),
     ...boundRow("services", { shop: ["shop.example"] }),
     ...tlsRow,
@@ -220,16 +229,21 @@ export const etcd = block(
     endpoints: {
       type: list(storeUrl(), "addresses", true),
       example: ["https://10.0.0.5:2379", "https://10.0.0.6:2379"],
-      doc: "members of one cluster: edge asks the next if one does not answer. By default http://127.0.0.1:2379",
+      doc: "members of one cluster: edge tries the next if one is down. By default http://127.0.0.1:2379",
     },
     prefix: {
       type: textLike(/^\/?[^\0\s]{1,512}$/, "a prefix of keys such as /edge/routes/"),
       default: "/edge/routes/",
       doc: "the value of each key below it is a route, or a list of routes",
     },
-    user: { type: text("the name of a user"), default: "", example: "edge", doc: "who may read the prefix" },
-    password: { type: secret("a password"), default: "", example: "${ETCD_PASSWORD:-secret}", doc: "of the user" },
-    trusted: { type: flag(), default: false, doc: "true: routes may do what operators may" },
+    user: { type: text("the name of a user"), default: "", example: "edge", doc: "a user that may read the prefix" },
+    password: {
+      type: secret("a password"),
+      default: "",
+      example: "${ETCD_PASSWORD:-secret}",
+      doc: "the user's password",
+    },
+    trusted: { type: flag(), default: false, doc: "true: edge trusts these routes as much as your routes.yaml" },
     ...boundRow("keys and folders of keys", { "team-a": ["*.a.example"] }),
     ...tlsRow,
   },

@@ -13,7 +13,7 @@ const rule = block({
     type: text("a text"),
     required: "the text to replace, such as http://app.internal/",
     example: "http://app.internal/",
-    doc: "the text as it stands in bodies, 256 bytes at most",
+    doc: "the text as it stands in the body, up to 256 bytes",
   },
   with: {
     type: text("a text"),
@@ -27,15 +27,15 @@ const rows = {
   rules: {
     type: list(rule, "rules"),
     example: [{ find: "http://app.internal/", with: "https://shop.example.com/" }],
-    doc: "the text that begins first counts, and of those the longest",
+    doc: "texts to replace: the match that begins first wins, then the longest",
   },
   types: {
     type: mediaTypes(),
     default: ["text/html"],
-    doc: "media types whose bodies are changed; * stands for any part",
+    doc: "media types whose bodies edge changes; * stands for any part",
   },
-  ignore_case: { type: flag(), default: false, doc: "true: letters A to Z are found in either case" },
-  once: { type: flag(), default: false, doc: "true: each text is replaced once in a response" },
+  ignore_case: { type: flag(), default: false, doc: "true: edge finds A to Z in either case" },
+  once: { type: flag(), default: false, doc: "true: edge replaces each text once in a response" },
 } as const satisfies Rows;
 
 /** `rewrite_body`: a list of rules, or a section. docs/body-rewriting.md */

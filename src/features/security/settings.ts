@@ -5,11 +5,11 @@ import { block, type ConfigOf, layerRows, OFF, orOff, type Rows } from "../../co
 import { flag, wordOrEmpty } from "../../config/scalars.ts";
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: no field is added" },
+  enabled: { type: flag(), default: true, doc: "false: edge adds no field" },
   frame_options: {
     type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
     default: "SAMEORIGIN",
-    doc: 'or DENY, or ""',
+    doc: 'X-Frame-Options: SAMEORIGIN, DENY, or "" for none',
   },
   referrer_policy: {
     type: wordOrEmpty(
@@ -23,9 +23,9 @@ const rows = {
       "unsafe-url",
     ) as Kind<string>,
     default: "strict-origin-when-cross-origin",
-    doc: 'Referrer-Policy; "": none',
+    doc: 'Referrer-Policy, or "" for none',
   },
-  hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
+  hsts: { type: hsts(), default: true, doc: "Strict-Transport-Security, over TLS only: false, or its whole value" },
 } as const satisfies Rows;
 
 /** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */

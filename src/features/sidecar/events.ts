@@ -18,7 +18,7 @@ export const SIDECAR_EVENTS = {
     level: "warn",
     meaning: "403 at a sidecar, because of the client or of the destination.",
     advice:
-      "`allowed_ids`, `authorization`: allow the identity if it may come in, otherwise find the caller. `outbound`: give the destination a split if your application should reach it.",
+      "`allowed_ids`, `authorization`: allow the identity if you expect it, otherwise find the caller. `outbound`: give the destination a split if your application should reach it.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,

@@ -9,7 +9,7 @@ export const SIDECAR_METRICS = {
     group: "Sidecar",
     title: "Denied for who asks",
     advice:
-      "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. Find it in your log, in `sidecar_denied`.",
+      "A service without permission calls, or its identity has changed. With `outbound`, your application calls a destination without a split. Find it in your log, in `sidecar_denied`.",
   },
   gateway_sidecar_server_requests_total: {
     kind: "counter",
@@ -18,7 +18,7 @@ export const SIDECAR_METRICS = {
     group: "Sidecar",
     title: "Requests by server",
     advice:
-      "The servers that this application calls, and how that ends. `none` are servers without an identity, or without a response.",
+      "The servers that your application calls, and how that ends. `none` are servers without an identity, or without a response.",
   },
   gateway_sidecar_peer_requests_total: {
     kind: "counter",
@@ -26,6 +26,6 @@ export const SIDECAR_METRICS = {
     labels: ["peer", "code"],
     group: "Sidecar",
     title: "Requests by peer",
-    advice: "Who calls this service, and how that ends. `none` are clients without an identity.",
+    advice: "Who calls your service, and how that ends. `none` are clients without an identity.",
   },
 } as const satisfies MetricRows;

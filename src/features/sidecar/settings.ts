@@ -58,9 +58,13 @@ const accessRule = block(
     identities: {
       type: spiffeIds(),
       example: ["spiffe://mesh/ns/shop/sa/web"],
-      doc: "every client without it, one without a certificate too; spiffe://* is each with an id",
+      doc: "ids that the rule is for, all clients by default; spiffe://* is every client with an id",
     },
-    methods: { type: list(routeMethod(), "methods", true), example: ["GET"], doc: "HEAD goes with GET" },
+    methods: {
+      type: list(routeMethod(), "methods", true),
+      example: ["GET"],
+      doc: "methods that the rule allows; HEAD goes with GET",
+    },
     paths: {
       type: list(pathPattern(), "paths", true),
       example: ["/orders/*", "/shop.Orders/Get"],
@@ -83,7 +87,7 @@ const split = block(
       type: list(hostPattern(), "host names", true),
       field: "hosts",
       example: ["checkout.shop.svc"],
-      doc: "every host by default",
+      doc: "the host that the split is for; every one by default",
     },
     match: { type: splitMatch, absent: null, doc: "all of it must hold, as at routes" },
     backends: {
@@ -93,11 +97,11 @@ const split = block(
     server_ids: {
       type: spiffeIds(),
       example: ["spiffe://mesh/ns/checkout/*"],
-      doc: "over those of the section",
+      doc: "in place of the section's server_ids",
     },
     timeouts: { type: timeoutsWith(0), doc: "in place of the sidecar's own" },
     retries: { type: retries, field: "retryAttempts", doc: "in place of the sidecar's own" },
-    circuit_breaker: { type: splitBreaker, doc: "off without this section; takes failing backends out for a while" },
+    circuit_breaker: { type: splitBreaker, doc: "takes failing backends out for a while; off without this section" },
   },
   {
     check({ backends, server_ids }, { log, path }) {
@@ -118,32 +122,36 @@ const split = block(
 const SECURE = /^(?:https|h2):\/\//i;
 const BODY_LIMIT = "10MiB";
 const sidecarRows = {
-  enabled: { type: flag(), default: false, doc: "the gateway is a sidecar of an application" },
+  enabled: { type: flag(), default: false, doc: "true: edge is the sidecar of your application" },
   mode: {
     type: word("ingress", "egress", "dual"),
     default: "dual",
     doc: "ingress: inbound; egress: outbound",
   },
-  ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0", doc: "where requests from other services come in" },
-  ingress_port: { type: port(0), default: 15_006, doc: "where requests from other services come in" },
+  ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0", doc: "the address for requests of other services" },
+  ingress_port: { type: port(0), default: 15_006, doc: "the address for requests of other services" },
   egress_host: {
     type: listenHost("127.0.0.1"),
     default: "127.0.0.1",
-    doc: "address to which your application sends its requests",
+    doc: "the address to which your application sends its requests",
   },
-  egress_port: { type: port(0), default: 15_001, doc: "address to which your application sends its requests" },
-  app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
+  egress_port: { type: port(0), default: 15_001, doc: "the address to which your application sends its requests" },
+  app_port: { type: port(1), default: 8080, doc: "the port of your application on this machine" },
   app_protocol: {
     type: word("http1", "h2c", "auto"),
     default: "http1",
-    doc: "h2c: HTTP/2 in clear text; auto: gRPC by h2c, all else by HTTP/1.1",
+    doc: "what your application speaks: http1, h2c (HTTP/2 in clear text), or auto: gRPC by h2c, the rest by HTTP/1.1",
   },
   function: {
     type: ingressFunction,
     absent: null,
-    doc: "a module of your own that responds to inbound requests; its ctx.upstream() calls the application",
+    doc: "your own module that responds to inbound requests; its ctx.upstream() calls the application",
   },
-  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
+  max_body_bytes: {
+    type: sizeOrDefault(BODY_LIMIT),
+    default: BODY_LIMIT,
+    doc: "largest request body, a larger one gets 413",
+  },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" if there is none.
   cert_file: {
@@ -151,7 +159,7 @@ const sidecarRows = {
     default: "",
     field: "",
     example: "./sidecar.pem",
-    doc: "the sidecar's own, for both directions",
+    doc: "the sidecar's certificate, for both directions",
   },
   key_file: {
     type: fileName(),
@@ -160,40 +168,45 @@ const sidecarRows = {
     example: "./sidecar-key.pem",
     doc: "the PEM file of the private key",
   },
-  ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./mesh-ca.pem",
+    doc: "roots that edge trusts; the system's by default",
+  },
   workload_api: {
     type: textLike(/^unix:\/[^\0\s]+$/, "the socket of a SPIFFE agent such as unix:///run/spire/agent.sock"),
     absent: "",
     field: "",
     example: "unix:///run/spire/agent.sock",
-    doc: "certificate, key and authorities from a SPIFFE agent, in place of the files",
+    doc: "a SPIFFE agent that gives certificate, key and authorities, in place of the files",
   },
   insecure_skip_verify: {
     type: flag(),
     default: false,
-    doc: "certificates of other services are not verified: for tests alone",
+    doc: "true: edge does not verify certificates of other services; use it in tests only",
   },
   allowed_ids: {
     type: spiffeIds(),
     guard: true,
     example: ["spiffe://mesh/ns/shop/*"],
-    doc: "clients with any other id get 403",
+    doc: "SPIFFE ids that get in; clients with another one get 403",
   },
   authorization: {
     type: list(accessRule, "rules"),
     guard: true,
-    doc: "who may ask for what: a request that no rule allows gets 403; every request without rules",
+    doc: "rules for inbound requests: a request that fits none gets 403. Without rules all get in",
   },
   outbound: {
     type: word("allow_any", "registry_only"),
     default: "allow_any",
     guard: ["registry_only"],
-    doc: "registry_only: outbound requests that no split takes get 403",
+    doc: "registry_only: outbound requests that fit no split get 403",
   },
   transparent: {
     type: flag(),
     default: false,
-    doc: "a rule of the system's firewall redirects outbound connections, which go on to their original address",
+    doc: "a firewall rule redirects outbound connections to edge, which sends them to their original address",
   },
   buffer: {
     type: flag(),
@@ -204,12 +217,12 @@ const sidecarRows = {
   server_ids: {
     type: spiffeIds(),
     example: ["spiffe://mesh/*"],
-    doc: "outbound: servers with one of these ids, in place of their names",
+    doc: "outbound: ids of which the server must have one, in place of its name",
   },
   // Resolved, the longest prefix is first.
   traffic_splits: {
     type: resolved(list(split, "splits"), sortSplits),
-    doc: "requests of the application that go to several backends by weight",
+    doc: "your application's requests go to several backends by weight",
   },
 } as const satisfies Rows;
 

@@ -11,7 +11,7 @@ export const SLO_METRICS = {
     group: GROUP,
     title: "Burn rate",
     advice:
-      "At 1 the budget of bad requests lasts just as long as the window of the objective. Far above it, check the errors and times of the route.",
+      "At 1 your error budget lasts just as long as the window of the objective. Far above it, check the errors and times of the route.",
   },
   gateway_slo_objective: {
     kind: "gauge",

@@ -3,7 +3,7 @@ import { block, type ConfigOf, type Rows } from "../../config/row.ts";
 import { flag } from "../../config/scalars.ts";
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: directives stay as they are" },
+  enabled: { type: flag(), default: true, doc: "false: edge leaves directives as they are" },
   types: {
     type: mediaTypes(),
     default: ["text/html"],

@@ -28,10 +28,15 @@ const compress = written(
 );
 
 const rotate = block({
-  size: { type: size(1, 2 ** 40), default: "100MiB", doc: "a file that has this much is put aside" },
-  age: { type: duration(0), default: "0s", example: "24h", doc: "and a file of this age; 0s: whatever its age" },
-  keep: { type: integer(1, MAX_LOG_FILES), default: 10, doc: "so many files that were put aside are kept" },
-  compress: { type: compress, default: "zstd", doc: "of those; or gzip, or false" },
+  size: { type: size(1, 2 ** 40), default: "100MiB", doc: "the size at which edge rotates the file" },
+  age: {
+    type: duration(0),
+    default: "0s",
+    example: "24h",
+    doc: "the age at which edge rotates the file, too; 0s: only the size counts",
+  },
+  keep: { type: integer(1, MAX_LOG_FILES), default: 10, doc: "how many rotated files edge keeps" },
+  compress: { type: compress, default: "zstd", doc: "compression of rotated files: zstd, gzip or false" },
 });
 
 const output = orWritten(
@@ -40,19 +45,24 @@ const output = orWritten(
       stdout: {
         type: flag(),
         default: false,
-        doc: "one line for each request on standard output, beside other outputs",
+        doc: "true: standard output too, beside the other outputs",
       },
-      file: { type: folderName(), default: "", example: "/var/log/edge/access.log", doc: "lines are appended to it" },
+      file: {
+        type: folderName(),
+        default: "",
+        example: "/var/log/edge/access.log",
+        doc: "the file to which edge appends lines",
+      },
       rotate: {
         type: rotate,
         absent: null,
-        doc: "of that file; without it another program may rotate it, and send SIGUSR1",
+        doc: "rotation of that file; without it your own tool may rotate it and send SIGUSR1",
       },
       syslog: {
         type: textLike(SYSLOG, "udp://host:514, tcp://host:601 or unix:/run/log.sock"),
         absent: "",
         example: "udp://192.0.2.5:514",
-        doc: "RFC 5424",
+        doc: "a syslog server (RFC 5424)",
       },
     },
     {
@@ -110,31 +120,36 @@ const only: Kind<string> = resolved(
 const routeRows = {
   enabled: { type: flag(), default: true, doc: "false: no access log" },
   sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
-  only: { type: only, default: "", example: "status >= 400 or duration > 1s", doc: "requests that get a line" },
+  only: {
+    type: only,
+    default: "",
+    example: "status >= 400 or duration > 1s",
+    doc: "an expression: edge writes a line only for requests that fit",
+  },
   format: {
     type: format,
     default: "json",
-    doc: 'or common, combined (as of Apache and nginx), or a template: "{client_ip} {method} {path} {status}"',
+    doc: 'json, common, combined (as in Apache and nginx), or your template: "{client_ip} {method} {path} {status}"',
   },
   fields: {
     type: list(field, "names"),
     example: ["time", "client_ip", "method", "path", "query", "status"],
-    doc: 'of json, in this order; "edge help log" lists them',
+    doc: 'the fields of json, in this order; "edge help log" lists them',
   },
-  outputs: { type: list(output, "outputs"), example: ["stdout"], doc: "where lines go: stdout by default" },
+  outputs: { type: list(output, "outputs"), example: ["stdout"], doc: "where edge writes lines: stdout by default" },
 } as const satisfies Rows;
 
 /** Bits of addresses that are shown; the rest is zeros. */
 const maskIp = block({
-  v4: { type: integer(0, 32), default: 24, doc: "bits of an IPv4 address that are shown" },
-  v6: { type: integer(0, 128), default: 48, doc: "bits of an IPv6 address that are shown" },
+  v4: { type: integer(0, 32), default: 24, doc: "bits of an IPv4 address that edge shows" },
+  v6: { type: integer(0, 128), default: 48, doc: "bits of an IPv6 address that edge shows" },
 });
 
 const exclude = block({
   paths: {
     type: list(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health or /assets/*"), "paths"),
     example: ["/health", "/assets/*"],
-    doc: "exact, or with * at the end: requests for them get no line",
+    doc: "paths without a line: exact, or with * at the end",
   },
 });
 
@@ -146,7 +161,7 @@ export const accessLog = block(
     mask_ip: {
       type: maskIp,
       absent: null,
-      doc: "shows addresses of clients without their last bits: in logs, traces and on the dashboard",
+      doc: "cuts the last bits off client addresses: in logs, traces and on the dashboard",
     },
   },
   {

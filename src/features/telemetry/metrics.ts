@@ -8,7 +8,8 @@ export const TELEMETRY_METRICS = {
     labels: ["reason"],
     group: "Firewall and guards",
     title: "Malformed requests",
-    advice: "Scanners and request smuggling. From your own load balancer it is a bug there: `reason` names the fault.",
+    advice:
+      "Scanners and request smuggling. If they come from your own load balancer, it has a bug: `reason` names it.",
   },
   gateway_limit_refusals_total: {
     kind: "counter",
@@ -17,7 +18,7 @@ export const TELEMETRY_METRICS = {
     group: "Firewall and guards",
     title: "Ended by a limit",
     advice:
-      "The line `limit_reject` names the setting as `key`. `out_of_descriptors` and `buffers_full` are shortages of this machine, the others are clients beyond their limits.",
+      "The line `limit_reject` names the setting as `key`. `out_of_descriptors` and `buffers_full` are shortages of your machine, the others are clients beyond their limits.",
   },
   gateway_telemetry_items_total: {
     kind: "counter",
@@ -25,6 +26,6 @@ export const TELEMETRY_METRICS = {
     labels: ["signal", "result"],
     group: "Process",
     title: "Sent to the collector",
-    advice: "Dropped ones: the collector is down or too slow. Requests are not affected.",
+    advice: "Dropped ones: your collector is down or too slow. Your users do not notice.",
   },
 } as const satisfies MetricRows;

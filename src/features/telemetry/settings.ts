@@ -5,7 +5,7 @@ import { decimal, duration, fileName, flag, text, word } from "../../config/scal
 import { maskedFields, withoutCredentials } from "../../core/secret-name.ts";
 
 const traceRows = {
-  enabled: { type: flag(), default: true, doc: "false: no spans are sent" },
+  enabled: { type: flag(), default: true, doc: "false: edge sends no spans" },
   sample: {
     type: decimal(0, 1),
     default: 0.1,
@@ -14,24 +14,24 @@ const traceRows = {
 } as const satisfies Rows;
 
 const otlpRows = {
-  enabled: { type: flag(), default: true, doc: "false: nothing is sent" },
+  enabled: { type: flag(), default: true, doc: "false: edge sends nothing" },
   endpoint: {
     type: text("the address of the collector"),
     default: "",
     example: "http://127.0.0.1:4318",
-    doc: "/v1/traces, /v1/metrics and /v1/logs are added to it",
+    doc: "your collector's URL, to which edge adds /v1/traces, /v1/metrics and /v1/logs",
   },
   protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "protocol to the collector" },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
     example: { Authorization: "Bearer ${OTLP_TOKEN}" },
-    doc: "sent to the collector",
+    doc: "header fields for your collector",
   },
   traces: { type: block(traceRows, { isSwitch: true }), doc: "spans of requests" },
-  metrics: { type: flag(), default: true, doc: "what /metrics shows, sent too" },
-  metrics_interval: { type: duration(1000), default: "60s", doc: "how often metrics are sent" },
-  logs: { type: flag(), default: false, doc: "lines of the log, sent too" },
-  timeout: { type: duration(1), default: "10s", doc: "of one call, with its repetitions" },
+  metrics: { type: flag(), default: true, doc: "true: edge also sends the metrics of /metrics" },
+  metrics_interval: { type: duration(1000), default: "60s", doc: "how often edge sends metrics" },
+  logs: { type: flag(), default: false, doc: "true: edge also sends the lines of its log" },
+  timeout: { type: duration(1), default: "10s", doc: "time for one call with its retries" },
   compression: { type: word("gzip", "none"), default: "gzip", doc: "compression of the data" },
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for https://; the system's roots by default" },
 } as const satisfies Rows;
@@ -45,14 +45,14 @@ const otlp = block(otlpRows, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: no trace is kept or sent" },
-  otlp: { type: otlp, doc: "data for a collector of OpenTelemetry" },
-  propagate: { type: flag(), default: true, doc: "origins get traceparent and tracestate" },
-  service_name: { type: text("a name"), default: "edge", doc: "the name under which traces and metrics are sent" },
+  enabled: { type: flag(), default: true, doc: "false: edge keeps and sends no trace" },
+  otlp: { type: otlp, doc: "what edge sends to your OpenTelemetry collector" },
+  propagate: { type: flag(), default: true, doc: "true: your origins get traceparent and tracestate" },
+  service_name: { type: text("a name"), default: "edge", doc: "the service name of your traces and metrics" },
   resource: {
     type: written(pairs(text("a text"), "attribute: value"), (all) => Object.fromEntries(all as [string, string][])),
     example: { "deployment.environment.name": "production" },
-    doc: "further attributes of all that is sent",
+    doc: "further attributes of everything that edge sends",
   },
 } as const satisfies Rows;
 

@@ -4,7 +4,7 @@ import { ERROR, flagField, numberField, OK, optional, textField } from "../../co
 export const TLS_EVENTS = {
   certificate_reload: {
     meaning: "A certificate file changed.",
-    advice: "With `ok: false`, fix the files: certificate and key must belong together.",
+    advice: "With `ok: false`, fix your files: certificate and key must belong together.",
     fields: { ok: OK, file: textField("the file"), error: optional(ERROR) },
   },
   internal_authority: {

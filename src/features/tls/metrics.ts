@@ -8,7 +8,8 @@ export const TLS_METRICS = {
     labels: ["domain"],
     group: "Certificates",
     title: "Certificates, days left",
-    advice: "Renewals come long before the end. Less than a week left: see `edge certs` and the lines `cert_failed`.",
+    advice:
+      "Renewals come long before the end. If less than a week is left, run `edge certs` and read the lines `cert_failed`.",
   },
   gateway_certificate_reloads_total: {
     kind: "counter",

@@ -22,7 +22,7 @@ const transcodedRoute = block({
   field_mappings: {
     type: pairs(textLike(/^[A-Za-z_][\w.]*$/, "the name of a request field"), "parameter: field"),
     example: { id: "user_id" },
-    doc: "parameter: request field",
+    doc: "names of path parameters, each with its request field",
   },
   descriptor_set: {
     type: fileName(),
@@ -43,12 +43,12 @@ const auto = block(
     services: {
       type: list(text("the name of a service"), "names of services"),
       example: ["shop.Shop"],
-      doc: "these alone, or all of a package: shop.*; all by default",
+      doc: "services, or packages such as shop.*, that get routes; all by default",
     },
     exclude: {
       type: list(text("the name of a service or method"), "names"),
       example: ["shop.Shop/Delete"],
-      doc: "services, packages and methods that are left out",
+      doc: "services, packages and methods without routes",
     },
     refresh: {
       type: duration(1),
@@ -66,13 +66,13 @@ const auto = block(
 
 /** How messages are written as JSON, and read. docs/transcoder.md#json */
 const json = block({
-  emit_defaults: { type: flag(), default: false, doc: "true: fields with their default value are written too" },
+  emit_defaults: { type: flag(), default: false, doc: "true: edge writes fields with their default value too" },
   proto_names: { type: flag(), default: false, doc: "true: user_id in place of userId" },
-  enum_numbers: { type: flag(), default: false, doc: "true: enums are written as numbers" },
+  enum_numbers: { type: flag(), default: false, doc: "true: edge writes enums as numbers" },
   ignore_unknown: {
     type: flag(),
     default: false,
-    doc: "true: fields that a request's body has and the message has not are passed over",
+    doc: "true: edge ignores members of a body that the message does not have",
   },
 });
 
@@ -81,28 +81,32 @@ export type TranscoderJson = ConfigOf<typeof json>;
 
 const BODY_LIMIT = "4MiB";
 const transcoderRows = {
-  enabled: { type: flag(), default: false, doc: "JSON is transcoded to gRPC" },
-  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
+  enabled: { type: flag(), default: false, doc: "true: edge transcodes JSON to gRPC" },
+  max_body_bytes: {
+    type: sizeOrDefault(BODY_LIMIT),
+    default: BODY_LIMIT,
+    doc: "largest request body, a larger one gets 413",
+  },
   descriptor_set: {
     type: fileName(),
     default: "",
     example: "./shop.binpb",
-    doc: 'by "protoc --include_imports --descriptor_set_out"; else reflection',
+    doc: 'the file of "protoc --include_imports --descriptor_set_out"; without it edge uses reflection',
   },
   upstream_url: {
     type: text("a server address"),
     default: "",
     example: "http://127.0.0.1:50051",
-    doc: 'for the routes of "auto"',
+    doc: 'the gRPC server of the "auto" routes',
   },
   auto: { type: auto, doc: "true takes the routes from google.api.http options" },
   http_rules: {
     type: list(fileName(), "files"),
     example: ["./shop_http.yaml"],
-    doc: "gRPC API service configurations, whose http.rules take the place of options",
+    doc: "gRPC API service configurations, whose http.rules replace the options",
   },
   json: { type: json, doc: "how JSON is read and written" },
-  timeout: { type: duration(1), default: "30s", doc: "504 for a call that takes longer" },
+  timeout: { type: duration(1), default: "30s", doc: "time for a call; then 504" },
   tls: { type: upstreamTls, doc: 'for https upstreams; the keys of "tls" at a route' },
   routes: { type: list(transcodedRoute, "routes"), field: "", doc: "calls by method and path" },
 } as const satisfies Rows;

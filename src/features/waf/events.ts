@@ -29,7 +29,7 @@ export const WAF_EVENTS = {
   waf_detect: {
     level: "warn",
     meaning: "The firewall matched a request in detection mode and let it pass.",
-    advice: "Decide whether it is an attack. When all of them are, set `mode: enforce`.",
+    advice: "Decide whether it is an attack. If all of them are, you can set `mode: enforce`.",
     fields: OF_MATCH,
   },
   waf_over_limit: {

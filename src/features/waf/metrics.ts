@@ -18,7 +18,7 @@ export const WAF_METRICS = {
     group: "Firewall and guards",
     title: "Blocked by the firewall",
     advice:
-      "From few addresses it is an attack: see `edge top`, list 3. From many users right after a release it is a false positive: `edge waf test` shows which rule, an exclusion lets it pass.",
+      "From few addresses it is an attack: see `edge top`, list 3. From many users right after you released, it is a false positive: `edge waf test` shows you the rule, and an exclusion lets the request pass.",
   },
   gateway_waf_detected_requests_total: {
     kind: "counter",
@@ -26,7 +26,7 @@ export const WAF_METRICS = {
     labels: ["category"],
     group: "Firewall and guards",
     title: "Detected and passed",
-    advice: "What `mode: enforce` would refuse. When it holds only attacks, switch over.",
+    advice: "`mode: enforce` would refuse these. If they are all attacks, you can switch over.",
   },
   gateway_waf_budget_exhausted_total: {
     kind: "counter",

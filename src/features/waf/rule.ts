@@ -2,7 +2,7 @@ import type { WAF_CATEGORIES } from "../../memory/counter-rows.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 import type { WafConfig } from "./settings.ts";
 
-/** What a rule protects against: a label of metrics and incidents. */
+/** The attack that a rule protects against: a label of metrics and incidents. */
 type WafCategory = (typeof WAF_CATEGORIES)[number];
 
 /** Weights as in the OWASP Core Rule Set. A traversal match scores at least 5. */
@@ -19,20 +19,20 @@ export interface WafRule {
   /** Such as `SQLI-001`: the category, and a number in it. */
   readonly id: string;
   readonly category: WafCategory;
-  /** What a match adds to the anomaly score, once a request. */
+  /** Points that a match adds to the anomaly score, once a request. */
   readonly score: number;
-  /** What is found, as `edge waf test` prints it. */
+  /** The finding, as `edge waf test` prints it. */
   readonly description: string;
   /**
    * What calls the detector: of all that this rule can match, a part that hardly any other text has. None where keywords of the
    * group, or of another of its rules, are part of it anyway. `KeywordGroup` says how they are written.
    */
   readonly keywords?: readonly string[];
-  /** 2 for a rule that also finds what is no attack: it counts from `waf.level: 2` on. 1 if it is not said. */
+  /** 2 for a rule with more false positives: it counts from `waf.level: 2` on. 1 by default. */
   readonly level?: 2;
-  /** Kinds of applications where it counts at level 1 as well. `waf.profile` */
+  /** Kinds of applications for which it counts at level 1 as well. `waf.profile` */
   readonly profiles?: readonly WafProfile[];
-  /** Where it counts only with a section of the configuration: `waf.protocol`. */
+  /** Set for a rule that needs a section of the configuration: `waf.protocol`. */
   readonly needs?: "protocol";
   /** The key of `waf.json` that says whether a find is refused: only then it scores. */
   readonly json?: keyof WafConfig["json"];
@@ -53,7 +53,7 @@ export function idsOf(names: readonly string[], rules: readonly Pick<WafRule, "i
   return names.flatMap((name) => (/^\d+$/.test(name) ? counterpartsOf(name, rules) : [name]));
 }
 
-/** What an application is made with. docs/waf.md#profiles */
+/** A technology of applications. docs/waf.md#profiles */
 type WafProfile = WafConfig["profile"][number];
 
 /** How sharp a firewall is. docs/waf.md#levels */
@@ -87,7 +87,7 @@ export function isActive(rule: WafRule, { level, profile }: Sharpness): boolean 
   return (rule.level ?? 1) <= level || (rule.profiles ?? []).some((one) => profile.includes(one));
 }
 
-/** Takes what a detector finds. */
+/** Takes a detector's findings. */
 export interface DetectionListener {
   /** @param at offset in the value */
   found(rule: WafRule, at: number): void;
@@ -118,7 +118,7 @@ export const VALUES: readonly InputLocation[] = [
   InputLocation.Segment,
 ];
 
-/** The same, and what an application takes out of the rest of a path. */
+/** The same, and the values that an application takes out of the rest of a path. */
 export const VALUES_AND_PATHS: readonly InputLocation[] = [...VALUES, InputLocation.PathRest];
 
 /** Wherever the name of a file or of a command can get into one that the server uses. */

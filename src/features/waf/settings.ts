@@ -28,26 +28,26 @@ const EXTENSIONS: string[] = [
 
 const wafProtocol = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: the lists do not count" },
+    enabled: { type: flag(), default: true, doc: "false: edge does not use the lists" },
     methods: {
       type: list(routeMethod(), "methods"),
       default: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
-      doc: "any other method scores; an empty list allows all",
+      doc: "methods that you accept, others score; an empty list allows all",
     },
     content_types: {
       type: list(text("a media type"), "media types"),
       default: MEDIA_TYPES,
-      doc: "of requests with a body; *+json is any with that suffix; an empty list allows all",
+      doc: "types of request bodies that you accept; *+json is any with that suffix; an empty list allows all",
     },
     restricted_files: {
       type: list(text("a file or folder"), "names"),
       example: ["phpinfo.php"],
-      doc: "segments of a path, beside those of FILES-001",
+      doc: "names in paths that score, beside those of FILES-001",
     },
     restricted_extensions: {
       type: list(text("an extension"), "extensions"),
       default: EXTENSIONS,
-      doc: "extensions of paths that are refused",
+      doc: "file extensions that edge refuses",
     },
     headers: {
       type: list(headerNameKind(), "names of header fields"),
@@ -83,30 +83,35 @@ const wafJson = block({
 /** docs/waf.md */
 export const waf = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: nothing is inspected" },
-    mode: { type: word("enforce", "detection"), default: "enforce", guard: ["enforce"], doc: "detection only logs" },
-    level: { type: integer(1, 2), default: 1, doc: "2: also rules that find more, and err more often" },
+    enabled: { type: flag(), default: true, doc: "false: edge inspects nothing" },
+    mode: {
+      type: word("enforce", "detection"),
+      default: "enforce",
+      guard: ["enforce"],
+      doc: "enforce blocks with 403; detection only logs",
+    },
+    level: { type: integer(1, 2), default: 1, doc: "2 adds rules that find more and block more ordinary requests" },
     profile: {
       type: list(word("php", "java", "node", "python", "ruby", "sql", "mongo", "ldap", "files"), "words"),
       example: ["php"],
-      doc: "technologies of your applications: rules of level 2 for them count",
+      doc: "technologies of your applications: level 1 gets their rules of level 2",
     },
-    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
+    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "edge blocks requests with this score or more" },
     max_inspect_body_size: {
       type: size(0, 16_777_216),
       default: "64KiB",
       field: "maxInspectBodyBytes",
-      doc: "how much of a body is inspected, after decompression; 0 inspects none",
+      doc: "how many bytes of a body edge inspects, after decompression; 0: none",
     },
     over_limit: {
       type: word("inspect", "reject"),
       default: "inspect",
-      doc: "of a larger body the beginning is inspected; reject: 413",
+      doc: "larger bodies: inspect looks at the beginning, reject answers 413",
     },
     disabled_rules: {
       type: list(textOrNumber("a rule name"), "rule names"),
       example: ["SCANNER-001"],
-      doc: 'as named in waf_block lines and by "edge waf test"',
+      doc: 'rules that are off, by the names in waf_block lines and in "edge waf test"',
     },
     reveal_rules: {
       type: flag(),
@@ -116,31 +121,34 @@ export const waf = block(
     fields: {
       type: pairs(word("text"), "post.body: text"),
       example: { "post.body": "text" },
-      doc: "parameters and members that hold code or rich text: rules about their content are off there",
+      doc: "parameters that hold code or rich text: edge does not inspect their content",
     },
-    json: { type: wafJson, doc: "what readers of JSON take in different ways: detect logs it, refuse answers 403" },
-    protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
+    json: { type: wafJson, doc: "JSON that parsers read differently: detect logs it, refuse answers 403" },
+    protocol: {
+      type: wafProtocol,
+      doc: "methods, types, files and fields that your applications accept; off without this section",
+    },
     responses: {
       type: word("off", "detection", "enforce"),
       default: "off",
       guard: ["enforce"],
-      doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged; enforce: 502 in their place",
+      doc: "leaks of origins, such as stack traces and SQL errors: detection logs them, enforce sends 502 instead",
     },
     rules: {
       type: ruleFiles(),
       example: ["./custom.conf"],
-      doc: "files with rules of your own, in the language of ModSecurity; they run first",
+      doc: "files with your own ModSecurity rules, which run first",
     },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
-      doc: "rules that are off in places",
+      doc: "rules that you switch off in places",
       type: list(
         block({
           rule: {
             type: textOrNumber("a rule name"),
             required: "the name of the rule to switch off here, such as SQLI-001",
             example: "SQLI-001",
-            doc: "or a family, SQLI-*, or a number of the Core Rule Set: off for this path and parameter; either may be left out",
+            doc: "a rule, a family such as SQLI-*, or a number of the Core Rule Set; you may leave out path or param",
           },
           path: {
             type: pathPrefix(),
@@ -152,7 +160,7 @@ export const waf = block(
             type: text("a parameter name"),
             absent: "",
             example: "q",
-            doc: "the rule is off for this parameter, header or member",
+            doc: "the rule is off for this parameter, header field or JSON member",
           },
         }),
         "exclusions",
@@ -167,7 +175,7 @@ const routeWafBlock = block({
     type: word("enforce", "detection", "off"),
     absent: null,
     example: "detection",
-    doc: "the server's by default",
+    doc: "as the server by default",
   },
   level: { type: waf.rows.level.type, absent: null, example: 2, doc: "in place of server.waf.level" },
   profile: { type: waf.rows.profile.type, absent: null, example: ["php"], doc: "in place of server.waf.profile" },

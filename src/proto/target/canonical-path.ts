@@ -146,7 +146,7 @@ function join(path: string, starts: readonly number[], kept: readonly number[]):
   return `/${out.slice(slashWidth(out, 0))}`;
 }
 
-/** Where the run of slashes in any spelling that begins at `from` ends. */
+/** End of the run of slashes, in any spelling, that begins at `from`. */
 function behindSlashes(path: string, from: number): number {
   let at = from;
   for (let width = slashWidth(path, at); width > 0; width = slashWidth(path, at)) at += width;
@@ -167,7 +167,7 @@ function withSlashes(decoded: string): string {
 
 /** In a list of segments: the empty one that a resolved last segment leaves. */
 const EMPTY_SEGMENT = -1;
-/** What a dot segment can be hidden by. */
+/** Ways to hide a dot segment. */
 const HIDING = /[%\\;]/;
 /** How stage 2 reads dots. */
 const DECODED: DotReading = DotReading.Escaped | DotReading.Parameters;

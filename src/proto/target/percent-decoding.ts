@@ -19,7 +19,7 @@ export function decodeOnce(text: string): string {
   return decode(text, false);
 }
 
-/** Decodes every valid escape once but for the slash, so that the segments of a path stay what they are. */
+/** Decodes every valid escape once but for the slash, so that a path keeps its segments. */
 export function decodeAllButSlashes(text: string): string {
   return decode(text, true);
 }

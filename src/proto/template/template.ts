@@ -36,13 +36,13 @@ type LocalValues = Readonly<Record<string, string>>;
 /** Why a text is no template. */
 interface TemplateFault {
   readonly fault: string;
-  /** The name that is unknown, for a guess at what was meant; "" if that is not the fault. */
+  /** The unknown name, for a guess at the intended one; "" for another fault. */
   readonly unknown: string;
 }
 
 /** A text with placeholders, taken apart once. docs/placeholders.md */
 export class Template {
-  /** One more than placeholders: what is before each, and after the last. */
+  /** One more than placeholders: the text before each, and after the last. */
   readonly literals: readonly string[];
   readonly uses: readonly PlaceholderUse[];
 

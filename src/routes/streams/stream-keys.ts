@@ -29,7 +29,7 @@ const targetOf = (scheme: StreamScheme) =>
         default: 1,
         doc: "its share of the connections, beside the other weights",
       },
-      backup: { type: flag(), default: false, doc: "true: only while all others are down" },
+      backup: { type: flag(), default: false, doc: "true: gets requests only while all others are down" },
     },
     {
       shorthand: "url",
@@ -103,18 +103,32 @@ const common = {
   // Resolved, one of the targets.
   target: { type: text("an address"), absent: "", field: "", doc: "the one target, host:port" },
   targets: { type: list(target, "targets"), field: "", doc: 'or "target: 10.0.0.5:5432" for one' },
-  load_balancing: { type: balancing, field: "", doc: "how a target is chosen" },
+  load_balancing: { type: balancing, field: "", doc: "how edge chooses a target" },
   health_check: { type: healthCheck, doc: "a connection is made and closed; off without this section" },
   circuit_breaker: { type: breaker, doc: "targets that fail get no connections for a while" },
   retries: { type: retries, field: "retryAttempts", doc: "further targets to try if one is unreachable" },
-  connect_timeout: { type: duration(1), absent: null, field: "", example: "5s", doc: "the transport's by default" },
-  idle_timeout: { type: duration(1), default: "10m", doc: "without a byte in either direction" },
+  connect_timeout: {
+    type: duration(1),
+    absent: null,
+    field: "",
+    example: "5s",
+    doc: "time to connect; as the transport by default",
+  },
+  idle_timeout: {
+    type: duration(1),
+    default: "10m",
+    doc: "edge closes a connection without a byte in either direction for this time",
+  },
   send_proxy: {
     type: wordOrEmpty("v1", "v2"),
     default: "",
-    doc: "v1, v2: a PROXY header tells targets the client's address",
+    doc: "v1 or v2: a PROXY header tells your targets the client's address",
   },
-  max_connections: { type: integer(0, 10_000_000), default: 0, doc: "of all workers; 0 has the server's limit alone" },
+  max_connections: {
+    type: integer(0, 10_000_000),
+    default: 0,
+    doc: "most connections in all workers; 0: only the server's limit",
+  },
   ip_rules: { type: ipRules, doc: "who may use the stream" },
 } as const satisfies Rows;
 
@@ -133,7 +147,7 @@ const passthroughRows = {
     type: flag(),
     default: false,
     field: "endsTls",
-    doc: "true: TLS ends here with the listener's certificate, and targets get clear text",
+    doc: "true: TLS ends here with the listener's certificate, and your targets get clear text",
   },
   ...common,
 } as const satisfies Rows;
@@ -165,7 +179,7 @@ const tcpRows = {
     type: list(textOrNumber("an address and a port"), "addresses", true),
     field: "",
     example: ["10.0.0.1:5432", "[fd00::1]:5432"],
-    doc: "or a port alone, at server.host",
+    doc: "the address to listen on; or a port, at server.host",
   },
   ...common,
   accept_proxy: {
@@ -233,13 +247,13 @@ const datagramRows = {
     type: integer(0, 1_000_000),
     absent: -1,
     example: 1,
-    doc: "for each datagram of a client; after them the session is over. Without it, idle_timeout ends it",
+    doc: "datagrams in response to each of a client, after which the session ends; without it idle_timeout ends it",
   },
   max_sessions: {
     type: integer(1, 1_000_000),
     default: 10_000,
     field: "maxConnections",
-    doc: "of all workers; one more ends the session that was silent for longest",
+    doc: "most sessions in all workers; one more ends the session that was silent for longest",
   },
   send_proxy: {
     type: wordOrEmpty("v2"),

@@ -18,38 +18,38 @@ const rows = {
     absent: "",
     field: "",
     example: "/var/www/shop/public",
-    doc: "the folder of the scripts and of the files beside them",
+    doc: "the folder of your scripts and of the files beside them",
   },
-  index: { type: fileName(), default: "index.php", doc: "the script of a folder, and of paths without a file" },
+  index: { type: fileName(), default: "index.php", doc: "the script for a folder, and for paths without a file" },
   split_path: {
     type: list(textLike(/^\.[A-Za-z0-9]{1,16}$/, "an ending such as .php"), "endings"),
     default: [".php"],
-    doc: "how names of scripts end; the rest of a path after one is PATH_INFO",
+    doc: "endings of scripts; the rest of a path after one is PATH_INFO",
   },
   front_controller: {
     type: flag(),
     default: true,
-    doc: "false: paths that lead to no file are 404, and not for the index",
+    doc: "false: paths without a file get 404, not the index",
   },
   check_files: {
     type: flag(),
     default: true,
-    doc: "false: the files are on the origin's machine; every path goes to the index, and edge sends no file",
+    doc: "false: the files are on your origin's machine; every path goes to the index, and edge sends no file",
   },
   no_scripts: {
     type: list(textLike(/^\/([^\0\\]*[^/\0\\])?$/, "a path such as /wp-content/uploads"), "paths"),
     example: ["/wp-content/uploads"],
-    doc: "paths below the root below which no script runs",
+    doc: "paths below the root in which no script runs",
   },
   env: {
     type: variables(),
     example: { APP_ENV: "production" },
-    doc: "further parameters of every script, as fastcgi_param of nginx",
+    doc: "further parameters for your scripts, as fastcgi_param of nginx",
   },
   keep_connections: {
     type: integer(0, 65_535),
     default: 0,
-    doc: "kept open by each worker; each occupies a process of php-fpm while it waits",
+    doc: "connections that each worker keeps; each occupies a php-fpm process while it is idle",
   },
 } as const satisfies Rows;
 
@@ -93,14 +93,14 @@ const applicationRows = {
   env: {
     type: variables(),
     example: { APP_ENV: "production" },
-    doc: "further variables of every request, as uwsgi_param and scgi_param of nginx",
+    doc: "further variables for your application, as uwsgi_param and scgi_param of nginx",
   },
 } as const satisfies Rows;
 
 const uwsgiRows = {
   ...applicationRows,
   modifier1: modifier("the plugin of uWSGI that takes requests: 0 is Python, 5 Perl, 7 Ruby, 9 CGI"),
-  modifier2: modifier("what the plugin makes of it"),
+  modifier2: modifier("a number for the plugin, mostly 0"),
 } as const satisfies Rows;
 
 /** `uwsgi` and `scgi`: what applications get beside the request. docs/uwsgi.md */

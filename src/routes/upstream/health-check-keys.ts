@@ -12,45 +12,48 @@ import { maskedFields, withoutCredentials } from "../../core/secret-name.ts";
 import { compileExpression, expressionIn, isExpressionFault } from "../../proto/expression/expression.ts";
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: no probes" },
+  enabled: { type: flag(), default: true, doc: "false: edge sends no probes" },
   path: {
     type: written(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), withoutCredentials),
     absent: "",
     example: "/health",
-    doc: "the path of the question",
+    doc: "the path that the probe asks for",
   },
   host: {
     type: checkedHost(),
     absent: "",
     example: "app.example.com",
-    doc: "the Host of the question; the target's by default",
+    doc: "Host of the probe; the target's by default",
   },
-  method: { type: probeMethod(), default: "GET", doc: "GET, HEAD, OPTIONS, POST (without a body)" },
+  method: { type: probeMethod(), default: "GET", doc: "GET, HEAD, OPTIONS or POST (without a body)" },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
     example: { Authorization: "Bearer ${HEALTH_TOKEN:-secret}" },
-    doc: "further fields of the question",
+    doc: "further fields of the probe",
   },
-  port: { type: port(1), absent: 0, example: 9100, doc: "the port of the question; the target's by default" },
+  port: { type: port(1), absent: 0, example: 9100, doc: "the port for probes; the target's by default" },
   body: {
     type: bodyPattern(),
     absent: "",
     example: '/"status": *"ok"/',
-    doc: "text that the body must have: an expression between slashes, or text; the first 64 KiB count",
+    doc: "text that the body must contain: /an expression/ or plain text, in the first 64 KiB",
   },
   grpc: {
     type: flag(),
     default: false,
-    doc: "true: call grpc.health.v1.Health/Check in place of path; targets are h2c:// or h2://",
+    doc: "true: edge calls grpc.health.v1.Health/Check in place of path; targets are h2c:// or h2://",
   },
-  interval: { ...probeRows.interval, doc: "time between two questions" },
+  interval: { ...probeRows.interval, doc: "time between two probes" },
   timeout: { ...probeRows.timeout, doc: "a response that takes longer is a failure" },
   healthy_threshold: {
     ...probeRows.healthy_threshold,
-    doc: "good answers in a row after which a target gets requests again",
+    doc: "successful probes in a row after which a target gets requests again",
   },
-  unhealthy_threshold: { ...probeRows.unhealthy_threshold, doc: "failures in a row after which a target gets none" },
-  expect_status: { type: statusRange(), default: "200-399", field: "", doc: "statuses that are good answers" },
+  unhealthy_threshold: {
+    ...probeRows.unhealthy_threshold,
+    doc: "failed probes in a row after which a target gets no requests",
+  },
+  expect_status: { type: statusRange(), default: "200-399", field: "", doc: "statuses of a successful probe" },
 } as const satisfies Rows;
 
 /** `health_check` of an upstream route: docs/upstreams.md#health-checks */

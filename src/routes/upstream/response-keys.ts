@@ -11,7 +11,7 @@ const rule = block({
     type: textLike(/^[\x21-\x7e]+$/, "the beginning of a URL, such as http://app.internal/"),
     required: "the beginning of a URL of the server, such as http://app.internal/",
     example: "http://app.internal/",
-    doc: "the beginning of a URL that the server sends; a host must be whole",
+    doc: "the beginning of a URL that your server sends; a host must be whole",
   },
   to: {
     type: leadingUrl(),
@@ -22,7 +22,7 @@ const rule = block({
 });
 
 const locationRows = {
-  enabled: { type: flag(), default: true, doc: "false: Location and Refresh stay as servers write them" },
+  enabled: { type: flag(), default: true, doc: "false: edge leaves Location and Refresh as they are" },
   rules: {
     type: list(rule, "rules"),
     example: [{ from: "http://app.internal/", to: "/app/" }],
@@ -51,15 +51,15 @@ const cookieRows = {
       {},
     ),
     example: "shop.example.com",
-    doc: "the new Domain of cookies that have one, off to take it away, or {from: to} by the old one",
+    doc: "the new Domain; off removes it; {from: to} replaces one by another",
   },
-  secure: { type: flag(), absent: null, example: true, doc: "true adds Secure, false takes it away" },
-  http_only: { type: flag(), absent: null, example: true, doc: "the same for HttpOnly" },
+  secure: { type: flag(), absent: null, example: true, doc: "true adds Secure, false removes it" },
+  http_only: { type: flag(), absent: null, example: true, doc: "true adds HttpOnly, false removes it" },
   same_site: {
     type: word("strict", "lax", "none", "off"),
     absent: "",
     example: "lax",
-    doc: "the new SameSite of every cookie; off takes it away",
+    doc: "the new SameSite of every cookie; off removes it",
   },
 } as const satisfies Rows;
 

@@ -13,7 +13,7 @@ export const TARGET_NAME = {
   type: targetName(),
   absent: "",
   example: "web-1",
-  doc: "the name for `edge drain` and listings",
+  doc: "the name in `edge drain` and listings",
 } as const satisfies Row;
 
 /** Two targets of a route have no name in common. @param spot of the list */

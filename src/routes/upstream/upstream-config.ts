@@ -6,7 +6,7 @@ export interface UpstreamRouteConfig extends Omit<RouteBase, "methods">, Upstrea
   readonly type: "upstream";
 }
 
-/** What has targets, as the table of targets sees it: an upstream route, or a stream. */
+/** An owner of targets, as the table of targets sees it: an upstream route, or a stream. */
 export type NodeOwner = Pick<
   UpstreamRouteConfig,
   "path" | "prefix" | "targets" | "circuitBreaker" | "healthCheck" | "strictOrigins"

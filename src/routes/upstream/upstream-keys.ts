@@ -38,15 +38,15 @@ const target = block(
       required: "the address of a server, such as http://127.0.0.1:9001",
       field: "",
       example: "http://10.0.0.5:8000",
-      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000, uwsgi://, scgi://; a path is prepended",
+      doc: "http://, https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://, uwsgi:// or scgi://; edge prepends its path",
     },
     name: TARGET_NAME,
     weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
-    backup: { type: flag(), default: false, doc: "true: only while all others are down" },
+    backup: { type: flag(), default: false, doc: "true: gets requests only while all others are down" },
     concurrency: {
       type: concurrency,
       absent: null,
-      doc: "requests that the server gets at once, in all workers",
+      doc: "most requests that the server gets at once, in all workers",
     },
   },
   {
@@ -64,10 +64,10 @@ const mirrorRows = {
     required: "the address of a server, such as http://127.0.0.1:9001",
     field: "",
     example: "http://10.0.0.9:8000",
-    doc: "as targets; its responses are dropped",
+    doc: "the server for the copies; edge drops its responses",
   },
-  share: { type: percent(), default: "100%", doc: "of the requests, by chance" },
-  compare: { type: flag(), default: false, doc: "true counts and logs responses that differ" },
+  share: { type: percent(), default: "100%", doc: "share of the requests that edge copies" },
+  compare: { type: flag(), default: false, doc: "true: edge counts and logs responses that differ" },
 } as const satisfies Rows;
 
 const mirror = block(mirrorRows, {
@@ -88,13 +88,13 @@ type TargetValues = { readonly target: string; readonly targets: readonly Values
 const shares = list(decimal(0.01, 100), "shares in percent");
 
 const canaryAbort = block({
-  errors_ratio: { type: decimal(1.01, 1000), default: 1.5, doc: "so many times as many errors are worse" },
+  errors_ratio: { type: decimal(1.01, 1000), default: 1.5, doc: "this many times the errors of the old version" },
   p99_ratio: {
     type: decimal(1.01, 1000),
     default: 1.3,
-    doc: "so many times as long is slower, by the 99th percentile",
+    doc: "this many times the latency of the old version, at the 99th percentile",
   },
-  min_requests: { type: integer(1), default: 200, doc: "requests of the new version in a step before the next" },
+  min_requests: { type: integer(1), default: 200, doc: "least requests of the new version in a step before the next" },
 });
 
 const canaryRows = {
@@ -104,13 +104,17 @@ const canaryRows = {
     absent: "",
     field: "",
     example: "http://10.0.0.7:8000",
-    doc: "the one server of the new version",
+    doc: "the one server of your new version",
   },
   targets: { type: targetList, field: "", doc: "or its servers, as targets of the route" },
-  steps: { type: shares, default: [1, 5, 25, 50, 100], doc: "percent of the requests that it gets, step by step" },
-  every: { type: duration(1), default: "5m", doc: "how long a step lasts at least" },
-  sticky: { type: flag(), default: true, doc: "a client stays with its version: by a cookie, else by its address" },
-  abort: { type: canaryAbort, doc: "limits beyond which it is worse, and gets no requests any more" },
+  steps: { type: shares, default: [1, 5, 25, 50, 100], doc: "percent of the requests in each step" },
+  every: { type: duration(1), default: "5m", doc: "least time of a step" },
+  sticky: {
+    type: flag(),
+    default: true,
+    doc: "true: a client stays with its version, by a cookie, else by its address",
+  },
+  abort: { type: canaryAbort, doc: "limits beyond which edge takes all requests away from the new version" },
 } as const satisfies Rows;
 
 /** `canary`: a new version that gets more and more of the requests while it is no worse. docs/pressure.md#canaries */
@@ -132,38 +136,42 @@ const rows = {
     type: text("a server address"),
     absent: "",
     field: "",
-    doc: "the one server, http://host:port, or srv+http://NAME for SRV records",
+    doc: "your one server, http://host:port, or srv+http://NAME for SRV records",
   },
-  targets: { type: targetList, field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
-  canary: { type: canary, absent: null, doc: "a new version, which gets more and more requests while it is no worse" },
-  load_balancing: { type: balancing, doc: "how a target is chosen" },
+  targets: { type: targetList, field: "", doc: 'your servers; or "target: http://10.0.0.5:8000" for one' },
+  canary: {
+    type: canary,
+    absent: null,
+    doc: "your new version, which gets more and more requests while it is no worse",
+  },
+  load_balancing: { type: balancing, doc: "how edge chooses a target" },
   // Resolved, one of the mirrors.
   mirror: {
     type: mirror,
     absent: null,
     field: "",
-    doc: "a second server gets copies of requests; no client waits for it",
+    doc: "a second server that gets copies of requests; your clients never wait for it",
   },
-  mirrors: { type: mirrorList, field: "", doc: "or several, each with its share" },
-  hedge: { type: hedge, absent: null, doc: "a slow GET is sent to a second target; the first to respond wins" },
-  health_check: { type: healthCheck, doc: "off without this section" },
-  circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
+  mirrors: { type: mirrorList, field: "", doc: "or several servers, each with its share" },
+  hedge: { type: hedge, absent: null, doc: "edge sends a slow GET to a second target too; the first response wins" },
+  health_check: { type: healthCheck, doc: "probes that find servers that fail. Off without this section" },
+  circuit_breaker: { type: circuitBreaker, doc: "takes failing servers out for a while" },
   retries: { type: routeRetries, field: "", doc: "further attempts after a failed one" },
-  timeouts: { type: timeouts, doc: "time that an upstream may take" },
+  timeouts: { type: timeouts, doc: "time limits for your upstream" },
   strict_origins: {
     type: flag(),
     absent: null,
     example: true,
-    doc: "the server's by default; false accepts bare LF, folding, repeated lengths, a 204 body",
+    doc: "as the server by default; false accepts bare LF, folding, repeated lengths, a 204 body",
   },
-  preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
+  preserve_host: { type: flag(), default: true, doc: "false: edge sends the target's own name as Host" },
   host_header: {
     type: hostHeader(),
     absent: "",
     example: "shop.internal",
-    doc: "sent as Host in the place of both",
+    doc: "the Host that edge sends, whatever the client's",
   },
-  strip_prefix: { type: flag(), default: true, doc: "false: the upstream gets the path with its prefix" },
+  strip_prefix: { type: flag(), default: true, doc: "false: your upstream gets the path with its prefix" },
   rewrite: {
     type: rewrite,
     absent: null,
@@ -174,20 +182,24 @@ const rows = {
     type: rewriteLocation,
     absent: null,
     example: { rules: [{ from: "http://app.internal/", to: "/app/" }] },
-    doc: 'or "rewrite_location: true", or its rules alone: redirects lead to the route',
+    doc: "redirects of your upstream lead back to this route: true, or rules",
   },
   rewrite_cookies: {
     type: rewriteCookies,
     absent: null,
-    doc: "attributes of the cookies that targets set",
+    doc: "attributes of the cookies that your servers set",
   },
-  sign: { type: sign, absent: null, doc: "requests to targets are signed, as those of an agent (RFC 9421)" },
-  hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
-  ai: { type: ai, absent: null, doc: "language models behind the API of OpenAI: targets by model, limits of tokens" },
-  grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
-  fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
-  uwsgi: { type: uwsgi, absent: null, doc: "for uwsgi:// targets, such as Django in uWSGI" },
-  scgi: { type: scgi, absent: null, doc: "for scgi:// targets" },
+  sign: { type: sign, absent: null, doc: "edge signs requests to your targets as an agent (RFC 9421)" },
+  hooks: { type: hooks, absent: null, doc: "your own module, which sees and changes requests and responses" },
+  ai: { type: ai, absent: null, doc: "your language models behind the OpenAI API: targets by model, limits of tokens" },
+  grpc_web: {
+    type: flag(),
+    default: false,
+    doc: "true: browsers may call your gRPC servers (h2c:// and h2:// targets)",
+  },
+  fastcgi: { type: fastcgi, absent: null, doc: "settings for fastcgi:// targets, such as php-fpm" },
+  uwsgi: { type: uwsgi, absent: null, doc: "settings for uwsgi:// targets, such as Django in uWSGI" },
+  scgi: { type: scgi, absent: null, doc: "settings for scgi:// targets" },
   tls: { type: upstreamRouteTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 

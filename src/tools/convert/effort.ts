@@ -52,8 +52,8 @@ export function copied<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, copied(one)])) as T;
 }
 
-/** What a file may take, however short it is. */
+/** The effort that a file may take, however short it is. */
 export const LEAST_STEPS = 1_500_000;
 export const STEPS_A_CHAR = 40;
-/** What it takes to read a directive once more for a route. */
+/** The effort of reading a directive once more for a route. */
 export const STEPS_A_DIRECTIVE = 24;

@@ -128,10 +128,10 @@ describe("edge help", () => {
     ["config_reload", "config_reload: an event of the log", "fix what faults names", "docs/events.md#config_reload"],
     ["gateway_requests_total", "gateway_requests_total: a metric", "by method, code, path", "docs/metrics.md#"],
     ["SQLI-001", "SQLI-001: a rule of the firewall", "adds", "docs/waf.md#rules"],
-    ["server.tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/tls.md"],
-    ["tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/keys.md#servertlsport"],
-    ["routes.auth.jwt.issuer", "server.auth.jwt.issuer: a key", "You write", "docs/authentication.md#tokens"],
-    ["routes[3].target", "routes.target: a key of routes.yaml", "You write", "docs/upstreams.md#targets"],
+    ["server.tls.port", "server.tls.port: a key of config.yaml", "Default: 8443", "docs/tls.md"],
+    ["tls.port", "server.tls.port: a key of config.yaml", "Default: 8443", "docs/keys.md#servertlsport"],
+    ["routes.auth.jwt.issuer", "server.auth.jwt.issuer: a key", "Type: string", "docs/authentication.md#tokens"],
+    ["routes[3].target", "routes.target: a key of routes.yaml", "Type: string", "docs/upstreams.md#targets"],
   ])("explains %s", async (name, ...parts) => {
     const { code, out, err } = await help(name);
     expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -314,9 +314,9 @@ function keysPage(): string {
   );
   return `# Keys
 
-${WRITTEN} Every key of \`config.yaml\` and \`routes.yaml\`: what it takes, its default, and the page about its subject. Entries of lists are
-passed over: \`server.tls.certificates.cert_file\` is a key of each certificate, \`routes.target\` of each route. \`edge help NAME\` prints one,
-\`edge help config\` and \`edge help routes\` all of a file as YAML. Durations, sizes and \`\${NAME}\`: [configuration.md](configuration.md#values).
+${WRITTEN} Every key of \`config.yaml\` and \`routes.yaml\`: its type, its default, and the page about its subject. Names leave out
+entries of lists: \`server.tls.certificates.cert_file\` is a key of each certificate, \`routes.target\` of each route. \`edge help NAME\` prints one
+key, \`edge help config\` and \`edge help routes\` print a whole file as YAML. Durations, sizes and \`\${NAME}\`: [configuration.md](configuration.md#values).
 
 ## config.yaml
 
@@ -328,7 +328,7 @@ ${routes}`;
 
 function keySection(key: ListedKey): string {
   const { path, types } = key;
-  const of = types.length === 0 ? "" : `Of routes of the type ${types.map((type) => `\`${type}\``).join(", ")}. `;
+  const of = types.length === 0 ? "" : `\n\nIn routes of the type ${types.map((type) => `\`${type}\``).join(", ")}.`;
   const inner = innerNames(keys, path);
   const same = keys.sameAs(path);
   const below =
@@ -337,7 +337,7 @@ function keySection(key: ListedKey): string {
       : same === ""
         ? `\n\nKeys in it: ${inner}.`
         : `\n\nKeys in it: those of [${same}](#${anchorOf(same)}).`;
-  return `### ${path}\n\n${of}${keyText(key)}${below}\n\nMore: ${linkTo(pageOfKey(path))}.\n`;
+  return `### ${path}\n\n${keyText(key)}${of}${below}\n\nMore: ${linkTo(pageOfKey(path))}.\n`;
 }
 
 function linkTo(page: string): string {

@@ -22,26 +22,26 @@ const rows = {
     absent: "",
     field: "",
     example: "./keys",
-    doc: "lines of NAME:sha256:HEX, as edge passwd --api-key writes them; taken up when the file is replaced",
+    doc: "lines of NAME:sha256:HEX from edge passwd --api-key; edge reloads the file if you replace it",
   },
   keys: {
     type: written(pairs(keyText(), "name: hash"), (keys) => keys),
     field: "",
     example: { shop: "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
-    doc: "or here, each name with its hash",
+    doc: "or the keys here, each name with its hash",
   },
-  header: { type: headerNameKind(), default: "X-API-Key", doc: "the field that holds the key" },
+  header: { type: headerNameKind(), default: "X-API-Key", doc: "the header field that holds the key" },
   query: {
     type: textLike(/^[\w.~-]{1,64}$/, "the name of a parameter such as api_key"),
     absent: "",
     example: "api_key",
-    doc: "a parameter of the query that may hold it; it never goes on",
+    doc: "the query parameter that may hold the key; edge never passes it on",
   },
   headers: {
     type: written(pairs(word("name"), "field: name"), (all) => all),
     field: "",
     example: { "X-User": "name" },
-    doc: "fields for the upstream, with the name of the key; clients cannot send them",
+    doc: "fields with the name of the key for your upstream; clients cannot send them",
   },
 } as const satisfies Rows;
 

@@ -19,14 +19,18 @@ const allowRows = {
   email: {
     type: list(emailPattern(), "e-mail addresses", true),
     example: ["*@example.com"],
-    doc: "one of these; * is any name before the @",
+    doc: "one of these addresses; * is any name before the @",
   },
-  groups: { type: list(text("a group"), "groups", true), example: ["staff"], doc: "one of these in the claim groups" },
+  groups: {
+    type: list(text("a group"), "groups", true),
+    example: ["staff"],
+    doc: "one of these groups in the claim groups",
+  },
   claims: {
     type: written(pairs(claimValues(), "claim: value"), (all) => Object.fromEntries(all as [string, string[]][])),
     field: "",
     example: { department: ["sales", "support"] },
-    doc: "each with one of its values; of nested claims, such as realm_access.roles, the path",
+    doc: "each claim with one of your values; write nested claims as a path, such as realm_access.roles",
   },
 } as const satisfies Rows;
 
@@ -52,42 +56,42 @@ const rows = {
     type: secret("the client's secret"),
     absent: "",
     example: "${OIDC_CLIENT_SECRET}",
-    doc: "absent for a client without",
+    doc: "the secret of your client at the provider; leave it out for a client without one",
   },
   scopes: {
     type: list(textLike(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "a scope such as email"), "scopes"),
     default: ["openid", "email", "profile"],
-    doc: "offline_access asks many providers for a refresh token",
+    doc: "scopes that edge asks for; offline_access gets a refresh token from many providers",
   },
   allow: {
     type: allow,
-    doc: "which of the provider's users may come in: every condition must hold; absent, all of them",
+    doc: "which users of the provider get in: every condition must hold; all users by default",
   },
   cookie_secret: {
     type: list(secret("a secret"), "secrets", true),
     example: "${OIDC_COOKIE_SECRET}",
-    doc: "what sessions are sealed with; of a list, the first seals and all open, so that it can be replaced",
+    doc: "the key that seals sessions; of a list the first seals and all open, so you can rotate it",
   },
-  session_ttl: { type: duration(1), default: "12h", doc: "after which users sign in again" },
+  session_ttl: { type: duration(1), default: "12h", doc: "how long a session lasts; then users sign in again" },
   headers: {
     type: written(pairs(text("the name of a claim"), "field: claim"), (all) =>
       Object.fromEntries(all as [string, string][]),
     ),
     field: "",
     example: { "X-User": "email" },
-    doc: "fields for the upstream, with claims as values; clients cannot send them",
+    doc: "fields with claims for your upstream; clients cannot send them",
   },
   logout_path: {
     type: exactPath(),
     default: "/.edge/oidc/logout",
-    doc: "where users sign out, here and at the provider",
+    doc: "the path at which users sign out, here and at the provider",
   },
   ca_file: {
     type: fileName(),
     absent: "",
     field: "",
     example: "./private-ca.pem",
-    doc: "the system's roots by default",
+    doc: "roots that edge trusts; the system's by default",
   },
 } as const satisfies Rows;
 

@@ -113,7 +113,7 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
     return this.disk?.purge(purge) ?? Promise.resolve(0);
   }
 
-  /** What is on disk; null if that is off. */
+  /** The entries on disk; null if the disk is off. */
   get diskIndex(): DiskIndex | null {
     return this.disk?.index ?? null;
   }

@@ -34,7 +34,7 @@ export interface EntryFacts {
   readonly freshUntilMs: number;
   readonly staleWhileUntilMs: number;
   readonly staleErrorUntilMs: number;
-  /** A signature of its tags: one that has no bit of a tag does not have it. 0 if it has none. */
+  /** A signature of its tags: an entry without a tag's bits does not have the tag. 0 without tags. */
   readonly tags: number;
 }
 
@@ -49,14 +49,14 @@ export interface EntryFacts {
 export class CacheStore {
   readonly memory: CacheMemory;
   readonly slots: CacheSlots;
-  /** What is on disk; null if that is off. */
+  /** The entries on disk; null if the disk is off. */
   readonly disk: DiskIndex | null;
   private readonly version: number;
   private readonly id: number;
   private readonly lock: CacheLock;
   private readonly pins: CachePins;
   private readonly writer: BlockCursor;
-  /** The fetch that `writer` wrote for last, and where it is there. */
+  /** The fetch for which `writer` wrote last, and its place there. */
   private written = -1;
   private writtenTo = 0;
   /** Slots to be freed, for which the lock could not be had. */
@@ -65,7 +65,7 @@ export class CacheStore {
   /**
    * @param buffers from `createCacheBuffers`
    * @param thread number of this thread, 0 and up
-   * @param disk what of the entries is on disk: what is removed here, is removed there
+   * @param disk the entries on disk: a removal here is a removal there
    * @param lockWaits tenths of a millisecond that it waits for the lock, where this thread serves no one
    */
   constructor(buffers: CacheBuffers, thread: number, disk: DiskIndex | null = null, lockWaits?: number) {
@@ -80,7 +80,7 @@ export class CacheStore {
   }
 
   /**
-   * Looks for a response; what is found is pinned, and counts as used.
+   * Looks for a response; it pins its find, which counts as used.
    * @param mayClaim whether a fetch is noted if nothing fresh is found and no fetch is under way
    */
   find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
@@ -103,7 +103,7 @@ export class CacheStore {
   /**
    * Makes room for a fetched response, and writes its key.
    * @param fill the slot of the fetch
-   * @returns false when there is no room, or when what is fetched has been invalidated
+   * @returns false if there is no room, or an invalidation hit the fetch
    */
   reserve(fill: number, key: KeyBytes, headBytes: number, bodyBytes: number): boolean {
     const { words, blockBytes } = this.memory;
@@ -131,7 +131,7 @@ export class CacheStore {
 
   /**
    * Makes room for more of a body whose length was not announced.
-   * @param bodyBytes its length so far, with what comes now
+   * @param bodyBytes its length so far, with the new bytes
    * @returns false as `reserve`
    */
   extend(fill: number, bodyBytes: number): boolean {
@@ -163,7 +163,7 @@ export class CacheStore {
   /**
    * Makes a fetched response, written to its end, an entry in place of an older one with its key, and pins it: it can be sent
    * from then on, whatever becomes of the entry.
-   * @param isFromDisk whether it is a copy of what is on disk; the disk gets it otherwise
+   * @param isFromDisk whether it is a copy of an entry on disk; the disk gets it otherwise
    * @returns false when it was invalidated meanwhile, so that it is no entry
    */
   commit(fill: number, facts: EntryFacts, isFromDisk: boolean = false): boolean {
@@ -232,7 +232,7 @@ export class CacheStore {
     this.memory.words[this.memory.at(fill) + Slot.Status] = 0;
   }
 
-  /** The generation of a fetch, by which its end is told. */
+  /** The generation of a fetch, by which its writer names its end. */
   generationOf(fill: number): number {
     return this.memory.words[this.memory.at(fill) + Slot.Generation]!;
   }
@@ -298,7 +298,7 @@ export class CacheStore {
 
   /**
    * Takes out all responses of the key's resource, and keeps those from being stored that are on their way.
-   * @param staleSinceMs the time from which on they are stale, where they are to stay; -1 otherwise
+   * @param staleSinceMs the time from which on they are stale, if they stay; -1 otherwise
    */
   invalidate(key: CacheKey, staleSinceMs: number = -1): number {
     const { words } = this.memory;
@@ -406,7 +406,7 @@ export class CacheStore {
     return this.slots.take(this.id, key.uriHash, key.variantHash);
   }
 
-  /** Takes out what is in the way of a new entry: one with its key, one variant too many, the oldest. */
+  /** Makes way for a new entry: takes out the one with its key, one variant too many, the oldest. */
   private makeWay(fill: number): void {
     const { words, times, maxEntries } = this.memory;
     const uriHash = words[this.memory.at(fill) + Slot.UriHash]!;
@@ -418,7 +418,7 @@ export class CacheStore {
       next = words[at + Slot.Next]!;
       if (words[at + Slot.UriHash] !== uriHash) continue;
       if (words[at + Slot.State] === SlotState.Filling && slot !== fill && this.isReading(slot)) {
-        // What is being read is older than this.
+        // The entry being read is older than this.
         if (words[at + Slot.VariantHash] === words[this.memory.at(fill) + Slot.VariantHash])
           words[at + Slot.Flags]! |= SlotFlag.Outdated;
       }
@@ -443,7 +443,7 @@ export class CacheStore {
     if (!done) this.unfreed.push(slot);
   }
 
-  /** @param otherwise what is given where the lock cannot be had */
+  /** @param otherwise the result without the lock */
   private locked<T>(work: () => T, otherwise: T): T {
     if (!this.lock.take()) return otherwise;
     try {
