@@ -40,7 +40,7 @@ interface OperandSpec {
 export interface CommandSpec<F extends readonly FlagSpec[]> {
   /** As typed, such as `edge check`. */
   readonly name: string;
-  /** Where its page is in docs, such as `tools.md#purge`. */
+  /** Its page in docs, such as `tools.md#purge`. */
   readonly page: string;
   readonly summary: string;
   readonly flags: F;
@@ -219,7 +219,7 @@ const USAGE = "Usage: ";
 /** `-x`, `--name`, `--name=value`; a lone `-` and negative numbers are operands or values. */
 const FLAG = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s;
 
-/** The help of a command: what it does, how it is called, each flag with its default. Lines fit {@link HELP_COLUMNS}. */
+/** The help of a command: its purpose, its usage, each flag with its default. Lines fit {@link HELP_COLUMNS}. */
 function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
   const usage = wrapped(usageOf(command), HELP_COLUMNS - USAGE.length).join(`\n${" ".repeat(USAGE.length)}`);
   const notes = (command.notes ?? []).map((line) => (line.startsWith(" ") ? line : paragraph(line)));
@@ -233,7 +233,7 @@ export function usageOf({ name, operands }: CommandSpec<readonly FlagSpec[]>): s
   return `${name} [flags]${operands === undefined ? "" : ` ${operands.usage}`}`;
 }
 
-/** Each flag of a command, `--help` last: how it is typed, and what it is for, with its default. */
+/** Each flag of a command, `--help` last: its spelling, its purpose and its default. */
 export function flagRows(command: CommandSpec<readonly FlagSpec[]>): (readonly [typed: string, help: string])[] {
   const rows = command.flags.map((flag) => [heading(flag), `${flag.help}${defaultNote(flag)}`] as const);
   return [...rows, ["-h, --help", "show this text"]];

@@ -1,5 +1,5 @@
 /**
- * What a file may hold at a key, as data: `edge schema` is written of it. Bounds are inclusive, and in the unit of the value
+ * The values that a key takes, as data: `edge schema` is made from it. Bounds are inclusive, and in the unit of the value
  * (milliseconds, bytes). A rule that no form can say stays with the kind alone.
  */
 export type Form =
@@ -21,9 +21,9 @@ export type Form =
 export interface FormRow {
   /** What may be written there. */
   readonly type: { readonly unit: string; readonly form: Form };
-  /** The value where the key is absent or empty, as a file would say it: `"10s"`, `"64KiB"`. */
+  /** The value of an absent or empty key, as a file would say it: `"10s"`, `"64KiB"`. */
   readonly default?: unknown;
-  /** In its place, a value that no file could say: `null`, or `""` where an empty text is a fault. */
+  /** In its place, a value that no file could say: `null`, or `""` if an empty text is a fault. */
   readonly absent?: unknown;
   /** In its place, for a key that must be there: what belongs there. */
   readonly required?: string;
@@ -33,7 +33,7 @@ export interface FormRow {
   readonly example?: unknown;
   /** Name of the resolved field if it is not the key's own with the unit after it; "" where `finish` makes the field. */
   readonly field?: string;
-  /** Where a reload leaves it as it was at the start: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
+  /** That a reload does not change it: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
   readonly restart?: "everywhere" | "HTTP/3";
   /**
    * That it guards the gateway or its clients, so that a reload which takes it away says so: a section or a switch by being

@@ -9,7 +9,7 @@ import { didYouMean } from "./nearest-name.ts";
  * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS),
  * `unix:/run/app.sock` where sockets are taken, and `fastcgi://127.0.0.1:9000` or `fastcgi://unix:/run/app.sock`, likewise `uwsgi` and
  * `scgi`, where scripts are run. docs/upstreams.md#targets
- * @param absolute makes the path of a socket absolute; null where only TCP is taken
+ * @param absolute makes the path of a socket absolute; null if only TCP is valid
  */
 export function parseOrigin(
   url: string,
@@ -53,7 +53,7 @@ export function parseOrigin(
   return originOf(scheme as OriginScheme, host.hostname, host.port < 0 ? port : host.port, basePath);
 }
 
-/** Reads `unix:/run/app.sock` or `unix:/run/app.sock:/base`: the path of a socket, and what is put before paths. */
+/** Reads `unix:/run/app.sock` or `unix:/run/app.sock:/base`: the path of a socket, and the prefix of paths. */
 function parseSocket(url: string, absolute: (path: string) => string): OriginConfig | string {
   const found = `found ${quote(url)}`;
   const rest = url.slice("unix:".length);
@@ -76,7 +76,7 @@ function parseSocket(url: string, absolute: (path: string) => string): OriginCon
   return { ...originOf("http", "localhost", 80, basePath), originKey: `unix:${socketPath}`, socketPath };
 }
 
-/** Reads what comes after `fastcgi://` where it is a socket. */
+/** Reads the part after `fastcgi://` if it is a socket. */
 function parseScriptSocket(
   url: string,
   scheme: ScriptScheme,
@@ -147,7 +147,7 @@ export function isHostName(name: string): boolean {
 
 /**
  * Reads `host`, `host:port` or `[ipv6]:port`. Gives the lower-case host name without brackets and the port, -1 when
- * there is none, or a fault text that says what was expected.
+ * there is none, or a fault text with the expectation.
  */
 export function parseAuthority(authority: string): { hostname: string; port: number } | string {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(.*))?$/.exec(authority);
@@ -200,7 +200,7 @@ export function parseService(url: string): OriginConfig | string | null {
 
 const SERVICE = "srv+";
 
-/** What the address of a socket has room for (unix(7): 108, the last of them zero). */
+/** Room in the address of a socket (unix(7): 108, the last of them zero). */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 const FASTCGI = "fastcgi";
@@ -211,7 +211,7 @@ const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["https", 443],
   ["h2c", 80],
   ["h2", 443],
-  // What php-fpm listens at if nothing is said.
+  // The default port of php-fpm.
   [FASTCGI, 9000],
   ["uwsgi", 3031],
   ["scgi", 4000],
@@ -235,7 +235,7 @@ export interface OriginConfig {
   readonly authority: string;
   /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
   readonly basePath: string;
-  /** The absolute path of the UNIX socket where it listens; "" if it is reached by TCP. */
+  /** The absolute path of its UNIX socket; "" for a TCP address. */
   readonly socketPath: string;
 }
 

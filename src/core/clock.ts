@@ -1,4 +1,4 @@
-/** The time of day, read each time it is asked for, in milliseconds since the epoch. */
+/** The time of day, read at each call, in milliseconds since the epoch. */
 export const WALL_CLOCK = {
   get nowMs(): number {
     return Date.now();

@@ -24,7 +24,7 @@ export interface ControlService<Config> {
   /**
    * Takes up a configuration: before the workers begin, and at each reload, once every worker has it.
    * @param file the same as the files said it, without what operators have switched and upstreams have told
-   * @returns what the workers wait for at the start, if there is anything
+   * @returns a promise that the workers await at the start, if there is one
    */
   use?(config: Config, file: Config): unknown;
   /** Takes up a configuration that differs from the one in use in targets of routes and streams alone, in place of `use`. */
@@ -33,7 +33,7 @@ export interface ControlService<Config> {
   begin?(): void;
   /** A worker has ended; another one is started in its place. */
   workerDied?(worker: number): unknown;
-  /** The process ends. @returns when what is in hand is out; after `limitMs` it is given up */
+  /** The process ends. @returns when its open work is done; after `limitMs` it gives up */
   stop?(limitMs: number): unknown;
   /** The messages of workers that are for it, by their kind. */
   readonly onMessage?: AnyTakers;

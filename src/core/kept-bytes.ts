@@ -3,12 +3,12 @@ import { copyBytes } from "./bytes.ts";
 const MIN_BLOCK_BYTES = 1024;
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
-/** Bytes that are kept in order until they are taken. Small pieces share a block, so that pieces of one byte cost what their bytes do. */
+/** A queue of bytes. Small pieces share a block, so that pieces of one byte cost no more than their bytes. */
 export class KeptBytes {
   /** Memory that the kept blocks take. */
   keptRoom = 0;
   private kept: Buffer[] = [];
-  /** Where the last kept block ends. */
+  /** End of the last kept block. */
   private keptEnd = 0;
 
   /** Whether bytes are kept. */

@@ -15,7 +15,7 @@ export type Takers<Received extends Message, Sent = never> = {
 /** The same of a service, whatever it takes. */
 export type AnyTakers = Readonly<Record<string, (message: never, worker: number, response: never) => void>>;
 
-/** What the services of a list take together. */
+/** The messages that the services of a list take together. */
 export type TakersOf<Listed> = Together<
   { [Name in keyof Listed]: Listed[Name] extends { readonly onMessage: infer Own } ? Own : never }[keyof Listed]
 >;

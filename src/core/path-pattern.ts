@@ -1,4 +1,4 @@
-/** Tells whether a canonical path is one of these, or begins like one that ends with `*`. */
+/** Tells whether a canonical path is one of these, or fits a pattern with `*` at its end. */
 export function pathTest(paths: readonly string[]): (path: string) => boolean {
   const exact = new Set(paths.filter((path) => !path.endsWith("*")));
   const starts = paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
@@ -32,7 +32,7 @@ export interface PatternVariable {
 /** The shape of a path such as `/v1/users/:id`, or `/v1/{name=shelves/*}:publish`. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[];
-  /** What is after the last colon of the last segment, without the colon; "" if there is none. */
+  /** The text after the last colon of the last segment; "" without a colon. */
   readonly verb: string;
   readonly variables: readonly PatternVariable[];
 }

@@ -79,14 +79,14 @@ export function reasonOf(status: number): string {
   return REASONS[status] ?? "Unknown";
 }
 
-/** What is counted if no response could be given since the client was gone; nginx's word for it. */
+/** The status in counters if the client was gone before a response; nginx's number for it. */
 export const CLIENT_CLOSED_STATUS = 499;
 
-/** What the JSON body of an error says. docs/wire.md#refusals */
+/** The JSON body of an error. docs/wire.md#refusals */
 interface ErrorBody {
   /** `404 Not Found`. */
   readonly error: string;
-  /** One sentence that says what was wrong. */
+  /** The cause in one sentence. */
   readonly message: string;
 }
 

@@ -39,7 +39,7 @@ export class TimerWheel {
 
   /**
    * @param nowMs the clock's reading at the start; the same clock must be given to every call
-   * @param onError receives what a holder's `onTimer` threw; the other timers go on
+   * @param onError receives an exception of a holder's `onTimer`; the other timers go on
    */
   constructor(nowMs: number, onError: (error: unknown, holder: TimerOwner) => void) {
     this.currentTick = Math.floor(nowMs / TICK_MS);

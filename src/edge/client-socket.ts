@@ -66,7 +66,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     this.timer = new TimerNode(holder);
   }
 
-  /** Sets the one timer of the connection. What `limitAnswer` has set comes first where it is earlier. */
+  /** Sets the one timer of the connection. An earlier deadline of `limitAnswer` comes first. */
   arm(ms: number): void {
     const deadlineMs = this.ctx.turn.nowMs + ms;
     const { leaveMs } = this;

@@ -62,7 +62,7 @@ export interface ConfigRequest {
   readonly knownWafRules?: readonly string[];
   /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
   readonly judge?: RouteJudge;
-  /** Files that were read already, in place of those that the paths name. */
+  /** Texts in place of the files at the paths. */
   readonly given?: GivenFiles;
   /** The values of `${file:NAME}` so far; absent: none. */
   readonly secrets?: SecretFiles;
@@ -75,7 +75,7 @@ export interface ConfigRequest {
   /** The lists beside routes.yaml at the last load, and whether unchanged ones need no reading. */
   readonly memory?: RouteMemory;
   readonly isPartial?: boolean;
-  /** So many faults are given, 100 where it is left out; a last one says how many follow. */
+  /** Most faults in the result, 100 by default; a last one says how many follow. */
   readonly maxFaults?: number;
 }
 
@@ -349,7 +349,7 @@ function foundFiles({ configPath, routesPath, cwd, systemConfig = SYSTEM_CONFIG 
   return { config, routes: findRoutes(routesPath, config, cwd) };
 }
 
-/** What the texts of both files are, for what is asked of all of them. */
+/** The texts of both files, for checks that need all of them. */
 function writtenIn(
   config: YamlSource,
   configLog: FaultLog,
@@ -621,7 +621,7 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
     log.warn(["server", "cache"], COOKIES_UNSAID);
 }
 
-/** Warns where the configuration itself can be fetched. */
+/** Warns if clients can fetch the configuration itself. */
 function notePublished(routes: readonly RouteConfig[], configFile: FoundFile | null, log: FaultLog): void {
   if (configFile === null || configFile.bytes !== undefined) return;
   const mount = routes.find((route) => {
@@ -648,6 +648,6 @@ const COOKIES_UNSAID =
   "cookies is not set: a response to a request with Cookie is stored for all clients, unless it forbids that itself. " +
   "Write cookies: bypass to store it only if it says public or s-maxage, or cookies: share to keep this";
 
-/** A file that holds nothing is more often one that is being written than one to be run. */
+/** An empty file is more often half-written than meant. */
 const EMPTY_FILE = 'the file is empty; for no settings write "{}", for no routes "[]", or remove the file';
 const MAX_FAULTS = 100;

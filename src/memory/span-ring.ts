@@ -1,6 +1,6 @@
-/** What a record tells of. */
+/** The subject of a record. */
 export const enum SpanKind {
-  /** A request, and that to the origin where it was sent on. */
+  /** A request, and its request to the origin if there was one. */
   Request = 0,
   /** A call of a function, or of a hook. */
   Fetch,
@@ -30,17 +30,17 @@ export const enum SpanNumber {
   Attempts,
   /** The port that the client connected to. */
   Port,
-  /** 1 where the client's connection is one of TLS, else 0. */
+  /** 1 if the client's connection is one of TLS, else 0. */
   Tls,
   /** Flags of its `traceparent`. */
   Flags,
   /** Ten times the major version and the minor one, such as 11. */
   Protocol,
-  /** As `Method` numbers it; the text is recorded for those that are `Method.Other`. */
+  /** As `Method` numbers it; `Method.Other` has its text in the record. */
   Method,
   /** Why it was refused or cut, as `Fault` numbers it. */
   Fault,
-  /** What the cache did, as `CacheResult` numbers it. */
+  /** The cache's result, as `CacheResult` numbers it. */
   Cache,
   /** As `SpanKind` numbers it. */
   Kind,
@@ -88,10 +88,10 @@ export function createSpanRings(workers: number, bytes: number = RING_BYTES): re
   return Array.from({ length: workers }, () => new SharedArrayBuffer(HEADER_BYTES + bytes));
 }
 
-/** The worker's end. A record is what is said between `begin` and `end`, in any order; what is not said is 0 or "". */
+/** The worker's end. A record holds the values set between `begin` and `end`, in any order; others are 0 or "". */
 export class SpanWriter {
   private readonly ring: RingViews;
-  /** Where the record begins, and where its next text goes. */
+  /** Offsets of the record, and of its next text. */
   private from = 0;
   private to = 0;
 
@@ -131,7 +131,7 @@ export class SpanWriter {
     for (let i = 0; i < id.length; i++) bytes[at + i] = id[i]!;
   }
 
-  /** A text whose characters are below 0x100; it is cut where it is long. */
+  /** A text whose characters are below 0x100; a long one is cut. */
   text(which: SpanText, text: string): void {
     const { bytes } = this.ring;
     const length = Math.min(text.length, TEXT_LIMITS[which]!);
@@ -242,7 +242,7 @@ export class SpanReader {
   }
 }
 
-/** A ring seen as what it holds. Typed arrays are little-endian wherever this runs. */
+/** Views of a ring's content. Typed arrays are little-endian wherever this runs. */
 class RingViews {
   readonly ints: Int32Array;
   readonly shorts: Uint16Array;

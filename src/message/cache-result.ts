@@ -1,4 +1,4 @@
-/** What the cache did for an exchange. */
+/** The cache's result for an exchange. */
 export const enum CacheResult {
   /** The request did not pass the cache. */
   None = 0,
@@ -14,9 +14,9 @@ export const enum CacheResult {
   Expired,
   /** The stored data was too old, and the origin said that it still holds. */
   Revalidated,
-  /** Nothing was stored, and the response came with one that the origin was asked for at the same time. */
+  /** Nothing was stored, and the response came with that of a simultaneous request to the origin. */
   Collapsed,
-  /** Answered from the cache with what is too old: while it is fetched anew, or since the origin fails. */
+  /** Answered from the cache with a stale response: while a fetch runs, or since the origin fails. */
   Stale,
   /** Answered from the cache. */
   Hit,
@@ -36,7 +36,7 @@ export const CACHE_RESULT_NAMES: readonly string[] = [
   "hit",
 ];
 
-/** What else is to be said of an exchange that passed the cache: whether its response was stored, or why not. */
+/** A further fact about an exchange that passed the cache: whether its response was stored, or why not. */
 export const enum CacheNote {
   None = 0,
   Stored,

@@ -9,7 +9,7 @@ export class ExtraFields {
   /** The fields as lines. */
   readonly lines: Buffer;
   private ownBlock: HeaderBlock | null = null;
-  /** By what is after; weakly, since that may be of a configuration that a reload replaces. */
+  /** By the following fields; weakly, since a reload may replace their configuration. */
   private readonly joined: WeakMap<ExtraFields, ExtraFields> = new WeakMap();
 
   /** @param fields names and values without CR, LF and NUL, of characters below 0x100 */

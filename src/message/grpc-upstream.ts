@@ -43,13 +43,13 @@ export interface GrpcListener {
 /** A call under way. */
 export interface GrpcCall {
   /**
-   * Sends a further message of a stream of requests. Nothing is lost where the upstream does not take it yet.
+   * Sends a further message of a stream of requests. Nothing is lost if the upstream does not take it yet.
    * @returns false when the caller should hold until `onSendable`
    */
   send(message: Uint8Array): boolean;
   /** The stream of requests is complete. */
   endRequests(): void;
-  /** No message comes after this, but for those that are being handed over. */
+  /** No message comes after this, except messages in the hand-over. */
   pause(): void;
   resume(): void;
   /**

@@ -2,7 +2,7 @@ import { type BodySink, type Exchange, IDLE_PIPELINE, type IdleExchangePorts } f
 
 function nothing(_ex: Exchange): void {}
 
-/** What an exchange points at while it is not in use: everything is taken and forgotten. */
+/** An unused exchange points at these ports, which forget everything. */
 export const IDLE_PORTS: IdleExchangePorts = {
   sink: {
     fixed: nothing,
@@ -20,5 +20,5 @@ export const IDLE_PORTS: IdleExchangePorts = {
   pipeline: IDLE_PIPELINE,
 };
 
-/** Takes the place of the taker of a body that is held, until there is one. */
+/** Stands in for the taker of a buffered body, until there is one. */
 export const NO_TAKER: BodySink = { onBody: nothing, onBodyEnd: nothing, onBodyFault: nothing };

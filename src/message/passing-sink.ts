@@ -35,7 +35,7 @@ export abstract class PassingSink implements ResponseSink {
     return this.inner.body(ex, bytes, from, to);
   }
 
-  /** Whether what comes of a body now passes as it is. A sink that looks at bodies, keeps them or changes them says when it does not. */
+  /** Whether the next bytes of a body pass unchanged. A sink that inspects, buffers or changes bodies says so. */
   protected get passesBody(): boolean {
     return false;
   }

@@ -25,7 +25,7 @@ export interface RouteKind {
   readonly takesLines: boolean;
   /** Whether the prefix is a folder of files, which no spelling of a path may leave. docs/security.md#paths-and-hosts */
   readonly isFolder: boolean;
-  /** Whether responses may go into the cache: what a handler has at hand costs less than to look it up. */
+  /** Whether responses may go into the cache: a look-up costs more than a response that the handler has at hand. */
   readonly isStorable: boolean;
   /** Whether a stored response is sent only while the handler would give the same: files can change at any time. */
   readonly confirmsStored: boolean;
@@ -37,7 +37,7 @@ export interface RouteKind {
   readonly holdsOnEveryHost: boolean;
 }
 
-/** A handler that answers by itself, and takes no body: what a kind of route is if it does not say otherwise. */
+/** A handler that answers by itself, and takes no body: the default of a kind of route. */
 const PLAIN: RouteKind = {
   name: "plain",
   isBuiltIn: false,
@@ -88,7 +88,7 @@ export const RouteKind = {
   Function: { ...PLAIN, name: "function", takesBody: true, isStorable: true, namesRequests: true },
   /** REST in front of gRPC: its patterns complement each other. */
   Transcoded: { ...TRANSCODED, readsJson: true, takesLines: true },
-  /** The same where the body is what the method takes as it is, a file for instance. */
+  /** The same for a body that the method takes as it is, a file for instance. */
   TranscodedBytes: TRANSCODED,
 } as const satisfies Record<string, RouteKind>;
 
@@ -103,7 +103,7 @@ export function emptyCounterSlots(): Int32Array {
 /** Never written to. */
 const NO_COUNTER_SLOTS: Int32Array = emptyCounterSlots();
 
-/** What a route with `match` asks of a request beside path, host and method. docs/routing.md#match */
+/** Conditions of a route with `match`, beside path, host and method. docs/routing.md#match */
 export interface RouteMatcher {
   /** Tells it from others of the same path and host, across reloads. */
   readonly id: Uint8Array;
@@ -180,7 +180,7 @@ export class RouteOf<Handler> {
   readonly ownFields: readonly Uint8Array[];
   readonly guardedFields: readonly Uint8Array[];
   readonly dropsTrailers: boolean;
-  /** 1 where the method (by Method) is allowed. */
+  /** 1 for each allowed method (by Method). */
   readonly allowedMethods: Uint8Array;
   /** The value of Allow in a 405. */
   readonly allow: string;

@@ -18,7 +18,7 @@ interface NameSettings {
   readonly dnsHoldMs: number;
 }
 
-/** What a resolver is made of. */
+/** The parts of a resolver. */
 interface ResolverPorts {
   readonly query: NameQuery;
   readonly reverse: ReverseQuery;
@@ -68,14 +68,14 @@ interface Entry {
   publishedMs: number;
   published: string;
   isAsking: boolean;
-  /** Whether it will be asked in a moment. */
+  /** Whether a look-up is about to start. */
   isDue: boolean;
   /** Whether the resolver looks it up again once its time to live is over. */
   isWatched: boolean;
   toldMs: number;
-  /** Where the next connection begins among the addresses. */
+  /** Index of the next connection's first address. */
   first: number;
-  /** Addresses that failed lately, and the last one that took a connection since it failed last. */
+  /** Recently failed addresses, and the last one that took a connection after its failure. */
   readonly avoided: Map<string, Avoided>;
   proven: string;
   readonly waiting: Set<NameListener>;
@@ -108,7 +108,7 @@ export class NameResolver {
   }
 
   /**
-   * Asks so from now on; what is known stays until it is too old.
+   * Asks so from now on; known addresses stay until they are too old.
    * @param known what other threads know
    */
   use({ nameservers: servers, dnsHoldMs }: NameSettings, known: readonly KnownName[] = []): void {
@@ -180,7 +180,7 @@ export class NameResolver {
     return this.entryOf(name).proven;
   }
 
-  /** Whether nothing is known of a name but that it has been asked for: what waits for it waits for the name servers. */
+  /** Whether the first look-up of a name is under way: requests for it wait for the name servers. */
   isAwaited(name: string): boolean {
     const entry = this.entries.get(name.toLowerCase());
     return entry !== undefined && entry.addresses.length === 0;
@@ -251,7 +251,7 @@ export class NameResolver {
     for (const listener of waiting) this.tell(entry, listener);
   }
 
-  /** Each connection begins with another address; those that failed lately come last. */
+  /** Each connection begins with another address; recently failed ones come last. */
   private inTurn({ addresses, avoided, first }: Entry): readonly string[] {
     if (addresses.length === 1) return addresses;
     const turned = [...addresses.slice(first), ...addresses.slice(0, first)];
@@ -310,7 +310,7 @@ export class NameResolver {
     this.ports.onFailure(name, failure);
   }
 
-  /** Tells the other threads, if it is news to them or they have not been told for long. */
+  /** Tells the other threads, if it is news to them or the last message is old. */
   private publish(name: string, entry: Entry, ttlMs: number): void {
     const now = this.ports.now();
     const text = entry.addresses.join();
@@ -320,7 +320,7 @@ export class NameResolver {
     this.ports.onKnown({ name: name.toLowerCase(), addresses: entry.addresses, ttlMs });
   }
 
-  /** A name that is in use is asked for before a connection wants it, so that none goes to an address that has left. */
+  /** Refreshes a name in use before a connection needs it, so that none goes to an address that has left. */
   private keepFresh(name: string, entry: Entry, ttlMs: number): void {
     if (entry.isWatched) return;
     entry.isWatched = true;
@@ -381,7 +381,7 @@ function isUnknown({ addresses, failure, lostMs }: Entry): boolean {
   return addresses.length === 0 && failure === "" && lostMs === Number.POSITIVE_INFINITY;
 }
 
-/** How long a connection waits for the servers, beside which it could go on with what is known. */
+/** How long a connection waits for the servers before it goes on with known addresses. */
 function patienceOf(entry: Entry, now: number): number {
   if (isUnknown(entry)) return PATIENCE_MS;
   if (entry.addresses.length === 0) return SHORT_PATIENCE_MS;
@@ -411,9 +411,9 @@ export function threadResolver(
 const NO_NAME = "ENOTFOUND";
 /** How long a connection waits for a name of which nothing is known. */
 const PATIENCE_MS = 2000;
-/** And for one that was asked for in vain, or has not been used for long. */
+/** And for a name without an address, or without use for long. */
 const SHORT_PATIENCE_MS = 100;
-/** How soon a name is asked for again after a failed connection, and how long that one waits for it. */
+/** Least time between look-ups of a name after failed connections, and how long such a connection waits. */
 const REFRESH_MS = 100;
 const REFRESH_PATIENCE_MS = 500;
 /** And after no response. */

@@ -137,20 +137,20 @@ export function lateFields(edits: Partial<HeaderEdits>): LateFields | null {
   return new LateFields(added, hidesRequestId(plan));
 }
 
-/** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
+/** A handler that answers by itself, with the route's `headers.response` on its responses. */
 export function editedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   const edits = responseEdits(headers.response);
   return edits === null ? handler : new PreparedHandler(handler, (ex) => editFields(ex, edits));
 }
 
-/** A handler that sees requests with what the route's `headers.request` does to them. */
+/** A handler that sees requests after the route's `headers.request`. */
 export function requestEditedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   if (operationsOf(headers.request).length === 0) return handler;
   const edits = new HeldRequestEdits(planOf(headers.request));
   return new PreparedHandler(handler, (ex) => edits.apply(ex));
 }
 
-/** What a route's operations make of the fields of a name, for the key of the cache; null if they do nothing. */
+/** A route's operations on the fields of a name, for the key of the cache; null if there are none. */
 export function sentEdits(edits: Partial<HeaderEdits>): SentEdits | null {
   if (operationsOf(edits).length === 0) return null;
   const { gone, added } = planOf(edits);
@@ -301,7 +301,7 @@ function checkValue(name: string, value: string, path: KeyPath, log: FaultLog): 
   const fault = templateFault(value);
   if (fault !== "") log.fault(at, fault);
   else if (VARIABLE.test(value)) log.warn(at, "is sent literally: values have placeholders, such as {client_ip}");
-  // What a request says could lead clients anywhere. docs/answers.md#redirects
+  // A request's own values could lead clients anywhere. docs/answers.md#redirects
   const leads = path.at(-2) === "response" && LEADING.has(name.toLowerCase());
   if (leads && fault === "" && !templateOf(value).isLiteral)
     log.fault(

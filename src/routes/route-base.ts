@@ -13,7 +13,7 @@ export interface RouteBase extends RouteOptions {
   readonly prefix: string;
   /** The expression that its paths fit; "" for none. Without a prefix beside it, `prefix` is `/`. */
   readonly regex: string;
-  /** Whether the expression alone says where the route is. */
+  /** Whether the expression alone places the route. */
   readonly isByRegex: boolean;
   /** The exact path, or "" for a prefix route. Exactly one of `prefix` and `path` is set. */
   readonly path: string;
@@ -28,10 +28,10 @@ export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
   return route.path === "" ? route.prefix : route.path;
 }
 
-/** The name of a route in metrics, logs and listings: its path, its prefix, or the expression that says where it is. */
+/** The name of a route in metrics, logs and listings: its path, its prefix, or its expression. */
 export function labelOf(route: RoutePlace): string {
   return route.isByRegex === true ? (route.regex ?? "") : pathOf(route);
 }
 
-/** Where a route is; what is no route has no expression. */
+/** A route's place; built-in handlers have no expression. */
 type RoutePlace = Pick<RouteBase, "path" | "prefix"> & Partial<Pick<RouteBase, "regex" | "isByRegex">>;

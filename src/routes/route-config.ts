@@ -28,7 +28,7 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
   return "targets" in route;
 }
 
-/** The part of a configuration that says what the firewall of the server does. */
+/** The settings of the server's firewall. */
 type ServerFirewall = { readonly server: { readonly waf: WafConfig } };
 
 /** The firewall that holds for a route, or for what no route takes. */

@@ -24,9 +24,9 @@ import type { NodeOwner, UpstreamRouteConfig } from "./upstream/upstream-config.
  * route has. `RouteSyntax` has the part for the files.
  */
 export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<C> {
-  /** What `/internal/api/routes` says of it beside what it says of every route; `targets` is [] if there are none. */
+  /** Its own members in `/internal/api/routes`, beside those of every route; `targets` is [] without targets. */
   explain(route: C, statusOf: TargetStatus): object;
-  /** Where it leads, in a few words, for the summary of a start; left out if the type says all. */
+  /** Its destination, in a few words, for the summary of a start; left out if the type says all. */
   leadsTo?(route: C): string;
   /** What phases ask of the route for each request. */
   shape(route: C): RouteShape;
@@ -57,7 +57,7 @@ export interface TargetState {
 /** What mirrors and second requests are made with. */
 export interface MirrorRoutePorts extends MirrorHandlerPorts {
   readonly listener: MirrorHandlerPorts["listener"] & HedgeListener;
-  /** The connections to a mirror, apart from those that clients wait for. */
+  /** The connections to a mirror, apart from connections for clients. */
   poolOf: RouteTypePorts["poolOf"];
   /** Says of a mirror whether an operator has drained it. */
   drainOf: (originKey: string) => () => boolean;

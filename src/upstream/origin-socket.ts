@@ -28,9 +28,9 @@ export interface UpstreamSocketPorts {
    * @param requestId of the request that it was for; "" if that has none
    */
   onFailed(originKey: string, reason: string, detail: FaultDetail, requestId: string): void;
-  /** A response of an origin was taken although it departs from HTTP/1.1. */
+  /** The gateway accepted a response that departs from HTTP/1.1. */
   onLeniency(originKey: string, what: Leniency): void;
-  /** A script has written of errors while it ran for a request: what it wrote, as far as it is kept. docs/php.md#errors */
+  /** A script wrote errors while it ran for a request: the kept beginning of its text. docs/php.md#errors */
   onScriptErrors?(originKey: string, requestId: string, script: string, text: string): void;
   /** An exception escaped from the handling of an upstream connection. */
   onException(error: unknown): void;
@@ -44,7 +44,7 @@ export interface OriginSettings {
   readonly port: number;
   /** The path of a UNIX socket, in the place of name and port; "" or none for TCP. */
   readonly socketPath?: string;
-  /** Host field where the client's is not kept. */
+  /** The Host field in place of the client's. */
   readonly authority: string;
   /** Whether the origin speaks HTTP/2. */
   readonly isHttp2?: boolean;
@@ -56,9 +56,9 @@ export interface OriginSettings {
   readonly idleTimeoutMs: number;
   /** Header fields of a response; more are malformed. */
   readonly maxResponseFields: number;
-  /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
+  /** Whether the gateway accepts malformed responses of old origins. docs/upstreams.md#old-origins */
   readonly isLenient?: boolean;
-  /** Whether a connection leads back to this gateway, which is 508. Without it none is asked about. */
+  /** Whether a connection leads back to this gateway, which is 508. Without it nothing checks. */
   readonly isRefused?: (socket: ByteSocket) => boolean;
   /** Whether a connection to an address may be made, judged right before it is; without it, to any. */
   readonly admits?: (address: string) => boolean;
@@ -134,7 +134,7 @@ export function isSocket(path: string | undefined): path is string {
   return path !== undefined && path !== "";
 }
 
-/** Where the runtime is to connect to. @param address in the place of a name */
+/** The destination for the runtime. @param address in the place of a name */
 export function dialOptions(
   { port, socketPath }: { readonly port: number; readonly socketPath?: string },
   address: string,
@@ -162,7 +162,7 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
   });
 }
 
-/** What the runtime is to connect, and whom it tells of it. */
+/** The connection for the runtime, and its listener. */
 function socketOptions(address: string, settings: OriginSettings, data: UpstreamSocketOwner): object {
   const { tls, port, socketPath } = settings;
   if (tls === null && !isSocket(socketPath)) {
@@ -174,7 +174,7 @@ function socketOptions(address: string, settings: OriginSettings, data: Upstream
   return { ...common, socket: SECURE, tls: tlsOptions(tls, settings.isHttp2 === true) };
 }
 
-/** What the failure of a connection is: the origin's, or the want of something on this side. */
+/** The fault of a failed connection: the origin's, or a shortage on this side. */
 function connectFault(code: string): Fault {
   if (isDescriptorShortage(code)) return Fault.OutOfDescriptors;
   return isSocketShortage(code) ? Fault.OutOfSockets : Fault.UpstreamUnavailable;
@@ -213,11 +213,11 @@ class NamedDial implements Dial {
     this.whenNamed((listener) => names.resolve(this.settings.hostname, listener));
   }
 
-  /** What is being tried is slow: the next one need not wait for it. */
+  /** The current attempt is slow: the next one need not wait for it. */
   onTimer(): void {
     const { names, turn } = this.owner.pool.context;
     for (const { address, startedMs } of this.pending) {
-      // One that works may be slower than the pace at which hundreds are tried.
+      // A working address may be slower than the pace of hundreds of attempts.
       if (address !== this.proven || turn.nowMs - startedMs >= NEXT_ADDRESS_MS)
         names.failed(this.settings.hostname, address);
     }
@@ -363,7 +363,7 @@ class NamedDial implements Dial {
     if (searchers.get(hostname) === this) searchers.delete(hostname);
   }
 
-  /** The address that is next: behind the first, one that has worked of late. "" if none is left. */
+  /** The next address: behind the first, one with a recent success. "" if none is left. */
   private nextAddress(): string {
     if (this.tried.size > 0 && this.proven !== "" && !this.tried.has(this.proven)) return this.proven;
     while (this.at < this.left.length && this.tried.has(this.left[this.at]!)) this.at++;
@@ -399,7 +399,7 @@ class DialledAddress implements UpstreamSocketOwner {
     if (isExtra) extraAddresses++;
   }
 
-  /** Gives a handshake up; the system gives up what has not come so far. */
+  /** Gives a handshake up; the system gives up connections that are not there yet. */
   drop(): void {
     this.socket?.terminate();
   }
@@ -435,7 +435,7 @@ class DialledAddress implements UpstreamSocketOwner {
     if (this.dial.awaits(this)) this.onConnectFailed(lostHandshake(this, reason));
   }
 
-  // Before it is used, a connection says nothing else; what has been given up is closed already.
+  // An unused connection has no other event; an abandoned one is closed already.
   onNaming(): void {}
   onData(): void {}
   onEnd(): void {}
@@ -449,7 +449,7 @@ class DialledAddress implements UpstreamSocketOwner {
 const NEXT_ADDRESS_MS = 250;
 /** A name with many addresses has them tried within this time. */
 const USUAL_DIAL_MS = 1500;
-/** Addresses that one connection tries at the same time: what has been begun cannot be called off before the system gives up. */
+/** Addresses that one connection tries at the same time: an attempt lasts until the system gives it up. */
 const MAX_PENDING_ADDRESSES = 32;
 /** How many more one connection for each name may try, of all names: the one address that lives is found among hundreds that swallow what is sent. */
 const MAX_EXTRA_ADDRESSES = 1024;
@@ -550,7 +550,7 @@ const SECURE = {
 export class UpstreamLink implements WriterOwner, UnsentOwner {
   /** Null until the connection is open. */
   writer: SocketWriter | null = null;
-  /** Whether reading has been stopped, since the client does not take what comes. */
+  /** Whether reading has stopped, since the client does not take its bytes. */
   held = false;
   /** Whether the origin has accepted the connection, and whether the TLS library has ended it after that. */
   isReached = false;
@@ -580,7 +580,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     else this.handshake = socket;
   }
 
-  /** The connection is there. @param isSecure whether its end is to be said in TLS first */
+  /** The connection is there. @param isSecure whether its end needs a TLS alert first */
   open(socket: ByteSocket, isSecure = true): SocketWriter {
     this.dial = null;
     this.handshake = null;

@@ -13,7 +13,7 @@ export type ListenerName = string;
 /** The listener of a TCP stream at an address: `tcp-5432-0.0.0.0`. The names of sockets have no colon, sd_listen_fds(3). */
 export type StreamListener = `tcp-${string}`;
 
-/** What a worker opens: one of these, or a UDP port. */
+/** A worker's listening socket: one of these, or a UDP port. */
 export type OpeningListener = ListenerName | "http3" | "udp";
 
 /** The name of the listener of a stream at an address. */
@@ -29,7 +29,7 @@ function isStreamListener(name: string): name is StreamListener {
 /** The listeners there. */
 type ListenerKind = "server" | "stream" | "internal" | "internal-socket" | "sidecar-ingress" | "sidecar-egress";
 
-/** Where one of the listeners is to be. */
+/** The address of one of the listeners. */
 export interface ListenerPlace {
   readonly name: ListenerName;
   readonly kind: ListenerKind;
@@ -68,7 +68,7 @@ export function listenersOf({ server, sidecar, internalApi, streams }: RuntimeCo
   return places;
 }
 
-/** The addresses where a configuration's UDP streams listen. */
+/** The listening addresses of a configuration's UDP streams. */
 export function udpAddressesOf({ streams }: Pick<RuntimeConfig, "streams">): readonly ListenAddress[] {
   return streams.flatMap(({ type, listen }) => (type === "udp" ? listen : []));
 }
@@ -170,7 +170,7 @@ export class OwnListeners {
     return isHere && this.covers(remote, port);
   }
 
-  /** Whether one of them is at this host, as a request names it: what can be said without connecting. */
+  /** Whether one of them is at this host, as a request names it: a check without a connection. */
   isNamed(hostname: string, port: number): boolean {
     const addresses = LOCAL_NAMES.get(hostname) ?? [unmapped(hostname)];
     return addresses.some((address) => isLoopback(address) && this.covers(address, port));

@@ -40,7 +40,7 @@ export interface RouteHandlers {
   readonly configured: (route: RouteConfig) => Handler;
   /** The redirects of a list's file; without it no list has any. */
   readonly listed?: (file: string) => { has(head: RequestHead): boolean };
-  /** Endpoints beyond the built-in ones: those that only tests use. */
+  /** Endpoints beyond the built-in ones, for tests alone. */
   readonly extra: readonly RouteInit[];
 }
 
@@ -81,7 +81,7 @@ export function isHostFirst({ server }: Pick<RuntimeConfig, "server">): boolean 
 
 /**
  * What each route asks of requests by its `match` and its `regex`, null without either. Routes of one path and host divide the clients among them:
- * the share of each begins where that of the one before it ends. docs/routing.md#shares-of-clients
+ * the share of each begins at the end of the one before. docs/routing.md#shares-of-clients
  */
 function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] {
   const ends = new Map<string, number>();
@@ -136,7 +136,7 @@ export function pathRouter(config: RuntimeConfig): Router {
   return publicRouter(config, { endpoints, transcoded: none, configured: none, extra: [] });
 }
 
-/** What the configuration says of each route, by number; of the gateway's own and transcoded ones, which come first, nothing. */
+/** The configuration of each route, by number; the gateway's own and transcoded ones, which come first, have none. */
 export function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
   const own = routes.length - config.routes.length;
   return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
@@ -171,7 +171,7 @@ function authPaths(config: RuntimeConfig): readonly AuthPath[] {
   return [...places.values()];
 }
 
-/** What the routes ask of clients, by number; null for endpoints that are open to every client. */
+/** The routes' requirements for clients, by number; null for endpoints that are open to every client. */
 export function authByIndex(config: RuntimeConfig, routes: readonly Route[]): (AuthConfig | null)[] {
   const settings = settingsByIndex(config, routes);
   const paths = authPaths(config);
@@ -264,10 +264,10 @@ export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): Counte
   return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams, listeners);
 }
 
-/** Where crawlers ask what they may do. RFC 9309 §2.3 */
+/** The path of the rules for crawlers. RFC 9309 §2.3 */
 const ROBOTS_PATH = "/robots.txt";
 
-/** Whether the gateway serves robots.txt itself: where it is told to, and no route has just that path. docs/bots.md#robotstxt */
+/** Whether the gateway serves robots.txt itself: if it is configured, and no route has just that path. docs/bots.md#robotstxt */
 function servesRobots({ server: { bots }, routes }: RuntimeConfig): boolean {
   if (!bots.enabled || !bots.robots.enabled) return false;
   return !routes.some(
@@ -293,7 +293,7 @@ function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: Runti
     hosts: [],
     stripPrefix: false,
     chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
-    // Those that take a body have a limit of their own.
+    // Endpoints that take a body have a limit of their own.
     maxBodyBytes: methods.some((method) => method !== "GET") ? 0 : config.server.maxBodyBytes,
     handler,
   };

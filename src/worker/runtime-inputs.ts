@@ -78,7 +78,7 @@ export interface RuntimePorts {
   readonly worker: number;
   /** How many there are. */
   readonly workers: number;
-  /** Endpoints beyond the built-in ones: those that only tests use. */
+  /** Endpoints beyond the built-in ones, for tests alone. */
   readonly extraRoutes: readonly RouteInit[];
 }
 

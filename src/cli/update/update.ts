@@ -26,7 +26,7 @@ export const updateCommand = {
   ],
 } as const;
 
-/** What came of it. */
+/** The result. */
 interface Outcome {
   readonly ok: boolean;
   readonly from: string;

@@ -35,7 +35,7 @@ export interface AcmeOrder {
   /** DNS names in their ASCII form, and addresses; all on the certificate. */
   readonly names: readonly string[];
   readonly challengeType: ChallengeType;
-  /** In the order in which they are asked: a later one where those before are away. */
+  /** In the order of attempts: a later one if the earlier ones are down. */
   readonly directoryUrls: readonly string[];
   /** As the directory calls it; "" leaves it to the directory. */
   readonly profile: string;
@@ -253,7 +253,7 @@ function checkProvider(
 
 const WINDOWS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Certificates for names that clients ask for, where a service approves of them. */
+/** Certificates for names that clients ask for and a service approves. */
 const onDemand = block(
   {
     ask: {

@@ -135,7 +135,7 @@ export class WeighedNode {
     this.bit = 1 << (index & 31);
   }
 
-  /** Its weight as it counts now: less for a while after it has recovered, where its route says so. */
+  /** Its current weight: less for a while after it has recovered, if its route has slow_start. */
   get share(): number {
     return this.node.startsSlowly ? this.weight * this.node.share() : this.weight;
   }
@@ -145,7 +145,7 @@ export class WeighedNode {
     const { node, weight } = this;
     const load = node.inFlight / weight;
     if (!node.startsSlowly) return load;
-    // One that is idle since it has just come back would otherwise be given everything.
+    // A target that is idle since it has just come back would otherwise get everything.
     const share = node.share();
     return share === 1 ? load : (node.inFlight + 1) / (weight * share) - 1 / weight;
   }
@@ -214,7 +214,7 @@ export class BalancedTarget extends WeighedNode implements Target {
 
 const NO_PATH: Buffer = Buffer.alloc(0);
 
-/** Chooses among targets that are equally willing: the backups have a policy of their own. @typeParam E what is to be sent there */
+/** Chooses among equally willing targets: the backups have a policy of their own. @typeParam E the request or connection for them */
 export interface Policy<E = Exchange, T extends WeighedNode = BalancedTarget> {
   /**
    * @param tried bits of the targets that may not be chosen
@@ -223,13 +223,13 @@ export interface Policy<E = Exchange, T extends WeighedNode = BalancedTarget> {
   pick(ex: E, tried: number): T | null;
 }
 
-/** What a node keeps of an attempt: an exchange has it, and so has a forwarded connection. */
+/** A node's record of an attempt: an exchange has it, and so has a forwarded connection. */
 export type NodeAttempt = Pick<Attempt, "isTrial" | "isForced" | "attemptedMs" | "upstreamMs">;
 
 /** A number from 0 up to 1, never 1. */
 export type RandomNumber = () => number;
 
-/** What a breaker did, as the control thread is told: it keeps the time and writes the log. */
+/** A breaker's news for the control thread, which keeps the time and writes the log. */
 export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
 
 /** From a worker: it has moved a breaker. */
@@ -263,7 +263,7 @@ export interface NodePorts {
 
 /**
  * An origin as one worker sees it: its breaker and health, which all workers share, and the exchanges that are under way
- * to it from this worker. It outlives reloads, so that exchanges in flight end where they began.
+ * to it from this worker. It outlives reloads, so that exchanges in flight end at their own node.
  */
 export class UpstreamNode {
   readonly key: string;
@@ -380,7 +380,7 @@ export class UpstreamNode {
     return hasFailed;
   }
 
-  /** A connection has come about to what is sent no requests. It is under way until `disconnected`. */
+  /** A connection to a stream's target has come about. It is under way until `disconnected`. */
   onConnected(attempt: NodeAttempt): void {
     attempt.attemptedMs = -1;
     this.judge(attempt, false, false);

@@ -7,7 +7,7 @@ import { Byte, copyBytes, LOWER, sliceText, writeDecimal } from "../../core/byte
  * as one character a byte; pieces from LARGE_PIECE_BYTES on go by themselves, transferred, between two batches. docs/internals/functions.md#functions
  */
 
-/** The words of records; who sends each is said first. */
+/** The words of records, each with its sender first. */
 export const enum WireWord {
   /** Worker: a request, or the head of one for `onRequest`. */
   Request = "Q",
@@ -19,11 +19,11 @@ export const enum WireWord {
   End = "E",
   /** Both: the body will not be completed. */
   Fault = "F",
-  /** Both: so many bytes of the other's body have been taken. */
+  /** Both: the receiver has taken this many bytes of the body. */
   Taken = "W",
   /** Worker: the client has left, or the time is over. Thread: the response of `ctx.upstream()` is not wanted any more. */
   Cancel = "C",
-  /** Worker: nothing more will be said of the call. */
+  /** Worker: no more records of the call follow. */
   Over = "X",
   /** Thread: the hook changes nothing. */
   Pass = "N",
@@ -39,19 +39,19 @@ export const enum WireWord {
   Upgrade = "G",
 }
 
-/** What a request is sent to a thread for. */
+/** Why a thread gets a request. */
 export const enum CallKind {
   Fetch = "f",
   OnRequest = "q",
-  /** The same with its body: what the hook gives has one, too. */
+  /** The same with its body: the hook's result has one, too. */
   OnWholeRequest = "b",
   /** Only that a context is there for `onResponse`. */
   Context = "c",
 }
 
-/** How much of a body may be under way before its taker has said that it has been taken. */
+/** Most bytes of a body under way without its taker's receipt. */
 const WINDOW_BYTES: number = 256 * 1024;
-/** What has been taken is told in steps of this. */
+/** Receipts come in steps of this many bytes. */
 export const CREDIT_BYTES: number = 64 * 1024;
 /** Pieces from this on are transferred. */
 export const LARGE_PIECE_BYTES: number = 16 * 1024;
@@ -61,7 +61,7 @@ export const MAX_PIECE_BYTES: number = 64 * 1024;
 /** A piece of a body that is transferred by itself. */
 export type LargePiece = readonly [id: number, bytes: Uint8Array];
 
-/** Room for the records of a turn; larger buffers are let go once they have been sent. */
+/** Room for the records of a turn; the sender drops larger buffers after use. */
 const BATCH_BYTES = 16 * 1024;
 const MAX_KEPT_BATCH_BYTES = 256 * 1024;
 const MAX_DECIMAL_DIGITS = 16;
@@ -74,7 +74,7 @@ const BEYOND_LATIN1 = /[^\x00-\xff]/;
 export class Batch {
   private bytes: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
   private at = 0;
-  /** What comes before the bytes, where something was written that is no Latin-1. */
+  /** The mark before the bytes of a text that is no Latin-1. */
   private text = "";
 
   get isEmpty(): boolean {
@@ -164,7 +164,7 @@ export class Batch {
   }
 }
 
-/** What a thread says cannot be read: its module has changed what the thread's own code is made of. */
+/** A thread's records are unreadable: its module has changed built-ins that the thread's own code uses. */
 export class RecordFault extends RangeError {}
 
 /**
@@ -244,7 +244,7 @@ export class Records {
     const to = this.text.indexOf("\n\n", from);
     if (to < 0) throw new RecordFault("a record is cut");
     this.at = to + 2;
-    // A part of a text shares its memory; one that is put together is copied.
+    // A part of a text shares its memory; joining makes a copy.
     return `${this.text.slice(from, to)}\n`;
   }
 
@@ -280,7 +280,7 @@ export function discard(piece: Uint8Array): void {
     buffer.transfer(0);
 }
 
-/** Counts what is under way of one body, for the side that sends it. */
+/** Counts the bytes under way of one body, for its sender. */
 export class SendWindow {
   private left: number = WINDOW_BYTES;
 
@@ -341,7 +341,7 @@ export function createCells(workers: number): SharedArrayBuffer {
   return new SharedArrayBuffer((WireCell.Begun + 3 * workers) * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** What a module exports, of what is asked for. */
+/** Which of the wanted functions a module exports. */
 export interface ModuleExports {
   readonly fetch: boolean;
   readonly onRequest: boolean;
@@ -350,7 +350,7 @@ export interface ModuleExports {
   readonly places: Readonly<Record<"fetch" | "onRequest" | "onResponse", string>>;
 }
 
-/** What the control thread tells the thread of a function. */
+/** Messages of the control thread to the thread of a function. */
 export type ToFunction =
   | {
       readonly kind: "load";
@@ -368,7 +368,7 @@ export type ToFunction =
   /** Nothing more comes: answered by `finished` when what calls have left behind is done. */
   | { readonly kind: "finish" };
 
-/** What it tells the control thread. */
+/** Its messages to the control thread. */
 export type FromFunction =
   | { readonly kind: "loaded"; readonly exports: ModuleExports }
   | { readonly kind: "failed"; readonly problem: ModuleProblem }
@@ -376,7 +376,7 @@ export type FromFunction =
   /** Something that belongs to no request. */
   | { readonly kind: "log"; readonly line: FunctionLine };
 
-/** What went wrong, and where. */
+/** The error and its place. */
 export interface ModuleProblem {
   readonly error: string;
   /** `file:line:column` in a module; "" if it is not known. */

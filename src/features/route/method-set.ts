@@ -2,7 +2,7 @@ import { METHOD_COUNT, Method, methodFromName, methodName } from "../../message/
 
 /** The methods of a route as a 405 and a lookup need them. */
 export interface MethodSet {
-  /** 1 where the method (by Method) is allowed. */
+  /** 1 for each allowed method (by Method). */
   readonly allowed: Uint8Array;
   /** The value of Allow. */
   readonly allow: string;

@@ -9,7 +9,7 @@ import { decodeOnce, MAX_DECODING_ROUNDS } from "../../proto/target/percent-deco
 export interface AccessRule {
   /** SPIFFE ids, `*` at the end allowed; empty is every client. */
   readonly identities: readonly string[];
-  /** 1 where the method (by Method) is allowed. */
+  /** 1 for each allowed method (by Method). */
   readonly methods: Uint8Array;
   /** Paths, `*` at the end allowed; empty is every path. */
   readonly paths: readonly string[];

@@ -36,7 +36,7 @@ export class LogThreshold implements WorkerService<unknown> {
     this.isVerbose = this.rank === RANKS.debug;
   }
 
-  /** Whether what has this level is logged. */
+  /** Whether the log has lines of this level. */
   takes(level: LogLevel): boolean {
     return RANKS[level] >= this.rank;
   }

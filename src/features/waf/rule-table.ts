@@ -47,7 +47,7 @@ const ESCAPES: DetectorGroup = {
   detectors: () => [],
 };
 
-/** Character references of HTML, in which some pages write what they are sent. Articles that show tags have them, too. */
+/** Character references of HTML, in which some pages send form values. Articles that show tags have them, too. */
 const REFERENCES: DetectorGroup = {
   rules: [],
   locations: [InputLocation.Query, InputLocation.Segment],
@@ -132,7 +132,7 @@ export interface RuleTables {
   readonly groupsAt: readonly number[];
 }
 
-/** The tables of a firewall; made when they are asked for first, since a gateway without a WAF needs none. */
+/** The tables of a firewall, made at first use, since a gateway without a WAF needs none. */
 export function tablesOf(sharpness: Sharpness): RuleTables {
   if (isPlain(sharpness)) {
     plain ??= tables(plainMemory(), PLAIN);
@@ -185,7 +185,7 @@ function tables(memory: SharedArrayBuffer, sharpness: Sharpness): RuleTables {
   return { automaton: KeywordAutomaton.from(memory), groupsAt };
 }
 
-/** Groups with a rule that counts, and those that only prepare. */
+/** Groups with a rule that counts, and groups that only prepare. */
 function groupsOf(sharpness: Sharpness): DetectorGroup[] {
   return DETECTOR_GROUPS.filter(({ rules }) => rules.length === 0 || rules.some((rule) => isActive(rule, sharpness)));
 }

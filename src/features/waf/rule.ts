@@ -131,10 +131,10 @@ export const NAMES: readonly InputLocation[] = [
   InputLocation.PathRest,
 ];
 
-/** Rules that are found together, and what they are found by. */
+/** Rules that share a detector, and that detector. */
 export interface DetectorGroup {
   readonly rules: readonly WafRule[];
-  /** Where it looks. */
+  /** The parts of a request that it inspects. */
   readonly locations: readonly InputLocation[];
   /** Keywords that belong to no single rule. */
   readonly keywords: () => readonly string[];

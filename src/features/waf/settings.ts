@@ -218,7 +218,7 @@ const routeWafBlock = block({
   },
 });
 
-/** `waf` of a route: what is not said is the server's; a bare word is the mode. docs/waf.md#at-a-route */
+/** `waf` of a route: missing keys are the server's; a bare word is the mode. docs/waf.md#at-a-route */
 export const routeWaf: typeof routeWafBlock = orWritten(
   routeWafBlock,
   word("enforce", "detection", "off").form,

@@ -3,7 +3,7 @@ import { type Program, requiredLiterals } from "./expression-literals.ts";
 
 /** Instructions of an expression of a rule. */
 export const MAX_RULE_PROGRAM = 8192;
-/** Memory that one expression of a rule has at least for what it remembers of texts. */
+/** Least memory of one expression of a rule for its states. */
 export const MIN_RULE_STATES_BYTES = 65_536;
 
 /** Bytes of a text that an expression is tried on; a longer one fits none. No line of a head is longer. */
@@ -12,7 +12,7 @@ export const MAX_EXPRESSION_INPUT_BYTES = 8192;
 export const MAX_EXPRESSION_PROGRAM = 256;
 /** Bytes that an expression may look at to replace matches in a text: each match may look at all that follows it. */
 const MAX_REPLACED_STEPS = 1_048_576;
-/** Memory in bytes for what an expression remembers of texts, in each worker; beyond it, it begins anew. */
+/** Memory in bytes for the states of an expression, in each worker; beyond it, it begins anew. */
 export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 
 // The one place that knows which library runs the expressions of routes.yaml: re2js, RE2's algorithms in JavaScript. Measured
@@ -28,7 +28,7 @@ export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 // bytecode to the binary, of which nothing is read before the first expression: 5 ms and 10 MB a thread then, 140 µs and 15 KB for
 // each expression that is used.
 
-/** What an expression has found: the match and its groups, "" for a group that took no part. */
+/** An expression's match and its groups, "" for a group that took no part. */
 type Captures = readonly string[];
 
 /** An expression that takes time in proportion to the text, whatever the text. docs/routing.md#expressions */
@@ -74,17 +74,17 @@ export function compileExpression(source: string): ReplacingExpression | Express
   }
 }
 
-/** What an expression of a rule may cost. */
+/** The budget of an expression of a rule. */
 export interface RuleExpressionLimits {
   /** Most instructions. */
   readonly program: number;
-  /** Memory in bytes for what it remembers of texts. */
+  /** Memory in bytes for its states. */
   readonly statesBytes: number;
 }
 
-/** An expression whose cost is told, and bounded. */
+/** An expression with a known and bounded cost. */
 export interface MeasuredExpression extends Expression {
-  /** Instructions: steps for each byte of a text where its automaton has no room for what it must remember. */
+  /** Instructions: steps for each byte of a text if its automaton has no room for its states. */
   readonly program: number;
   /** Steps of the last `measure`, beside one for each byte. */
   readonly spent: number;
@@ -247,7 +247,7 @@ class BytesExpression implements MeasuredExpression {
     dfa.maxMem = statesBytes;
     dfa.stateBudget = statesBytes;
     dfa.memBudget = statesBytes;
-    // A state that is made looks at all instructions; where the automaton gives up, with null, each byte does.
+    // A new state looks at all instructions; if the automaton gives up, with null, each byte does.
     const make = dfa.makeState.bind(dfa);
     dfa.makeState = (...inputs: Parameters<typeof make>) => {
       this.take(this.program);

@@ -27,12 +27,12 @@ const HTTP_STATUSES: readonly number[] = [
   200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401,
 ];
 
-/** The HTTP status for a gRPC status; 500 for one that is not known. */
+/** The HTTP status for a gRPC status; 500 for an unknown one. */
 export function httpStatusOf(code: number): number {
   return HTTP_STATUSES[code] ?? 500;
 }
 
-/** The name of a gRPC status, as its documentation has it; UNKNOWN for one that is not known. */
+/** The name of a gRPC status, as its documentation has it; UNKNOWN for an unknown one. */
 export function nameOfStatus(code: number): string {
   return NAMES[code] ?? NAMES[GrpcCode.Unknown]!;
 }
@@ -95,7 +95,7 @@ type FieldReader = (name: string) => string | undefined;
 export function readStatus(field: FieldReader): GrpcStatus | null {
   const text = field("grpc-status");
   if (text === undefined) return null;
-  // What is no number is no status either. gRPC over HTTP/2, "Responses".
+  // A text that is no number is no status either. gRPC over HTTP/2, "Responses".
   const code = /^\d{1,9}$/.test(text.trim()) ? Number(text) : GrpcCode.Unknown;
   return {
     code,

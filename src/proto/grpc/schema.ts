@@ -91,7 +91,7 @@ export function readSchema(bytes: Uint8Array): Schema | string {
   return schemaOf(set.file);
 }
 
-/** Links files to a schema. @returns what is missing, if they are not complete */
+/** Links files to a schema. @returns the missing names, if they are not complete */
 export function schemaOf(found: readonly FileDescriptorProto[]): Schema | string {
   const files = needsRepair(found) ? repairedFiles(found, WELL_KNOWN) : found;
   const names = new Set(files.map((file) => file.name));
@@ -110,7 +110,7 @@ export function schemaOf(found: readonly FileDescriptorProto[]): Schema | string
   }
 }
 
-/** Each file after those that it imports, which is how they must be linked. */
+/** Each file after its imports: the order for linking. */
 function importsFirst(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
   const sorted = new Set<FileDescriptorProto>();
@@ -154,7 +154,7 @@ export function isHttpBody(message: DescMessage | undefined): boolean {
   return message?.typeName === "google.api.HttpBody";
 }
 
-/** The type of what a body is: of the message (`*`), or of one of its fields; undefined for a field of another kind, and for "". */
+/** The type of a body: the message (`*`), or one of its fields; undefined for a field of another kind, and for "". */
 export function bodyType(message: DescMessage, body: string): DescMessage | undefined {
   if (body === "*") return message;
   const field = body === "" ? undefined : fieldOf(message, body);
@@ -167,7 +167,7 @@ export function takesStream(method: DescMethod | null): boolean {
   return methodKind === "client_streaming" || methodKind === "bidi_streaming";
 }
 
-/** What a route asks of a method. */
+/** A route's requirements for a method. */
 interface MethodUse {
   /** The request fields that the path gives. */
   readonly pathFields: readonly string[];

@@ -6,7 +6,7 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 // in front of it may say. docs/security.md#identity-headers
 
 /**
- * What the gateway writes itself or has settled: what a client says of it does not go on.
+ * Fields that the gateway writes itself or has settled: it drops a client's own.
  * docs/upstreams.md#fields-that-are-sent
  */
 export const CLAIMS: readonly HeaderId[] = [
@@ -20,12 +20,12 @@ export const CLAIMS: readonly HeaderId[] = [
   HeaderId.XForwardedClientCert,
 ];
 
-/** What a field claims by its name. */
+/** The claim of a field's name. */
 export const enum Claim {
   None = 0,
-  /** What the gateway writes itself: no sender is believed. */
+  /** The gateway writes the field itself, and believes no sender. */
   Own,
-  /** Whom the request comes from, or what it asked for, before a proxy changed it: trusted proxies are believed. */
+  /** The request's client or target before a proxy changed it: the gateway believes trusted proxies. */
   Identity,
 }
 
@@ -93,7 +93,7 @@ export function isSameFolded(bytes: Uint8Array, from: number, to: number, name: 
   return true;
 }
 
-/** Whether the name in `bytes[from, to)` is `name`, which is folded, or begins with it where it ends in a dash. */
+/** Whether the name in `bytes[from, to)` is `name`, which is folded, or begins with it if it ends in a dash. */
 export function isFolded(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
   const isFamily = name[name.length - 1] === Byte.Dash;
   return (isFamily ? to - from >= name.length : to - from === name.length) && readsAs(bytes, from, name);

@@ -209,7 +209,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
 }
 
 /**
- * Marks what the head's Connection fields name in fields that came later: in trailers. RFC 9110 §7.6.1.
+ * Marks the names of the head's Connection fields among later fields: in trailers. RFC 9110 §7.6.1.
  * @param first number of the first of them in `fields`
  */
 export function markNamedIn(fields: HeaderBlock, head: HeaderBlock, first: number): void {
@@ -325,7 +325,7 @@ const enum Authority {
   Bad = 0,
   /** As it goes on: no capitals, no dot at the end of the name, no empty port, no zeros before one. */
   Canonical,
-  /** Another spelling of one that is canonical. */
+  /** Another spelling of a canonical one. */
   Unusual,
 }
 
@@ -362,8 +362,8 @@ function judgeAuthority(bytes: Uint8Array, from: number, to: number): Authority 
 }
 
 /**
- * Makes an unusual authority canonical in place; what it needs no longer becomes a space after it.
- * @returns where it ends now
+ * Makes an unusual authority canonical in place; freed bytes become spaces after it.
+ * @returns its new end
  */
 function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at++) bytes[at] = LOWER[bytes[at]!]!;
@@ -403,7 +403,7 @@ export function sameAuthority(
 }
 
 /**
- * Where an authority ends without its port, if that is the one of the scheme, or empty: it then names the same as without.
+ * End of an authority without its port, if that is the scheme's default, or empty: it then names the same as without.
  * RFC 9110 §4.2.3
  */
 export function withoutDefaultPort(bytes: Uint8Array, from: number, to: number, isSecure: boolean): number {
@@ -481,14 +481,14 @@ export function isHttp11(bytes: Uint8Array, at: number): boolean {
 /**
  * Whether the raw path is its own canonical form: no escape, no backslash, no `.` or `..` segment, no two slashes side by
  * side.
- * For most requests that is one look at the flags, and one scan of the path where a dot is in the target.
+ * For most requests that is one look at the flags, and one scan of the path if a dot is in the target.
  */
 export function isPlainPath(head: RequestHead): boolean {
   const flags = head.targetFlags;
   if ((flags & (TargetFlag.Percent | TargetFlag.DoubleSlash | TargetFlag.Dot)) === 0) return true;
   const from = head.pathFrom;
   const to = head.pathTo;
-  // The flags speak of the whole target: what they announce may stand in the query.
+  // The flags are about the whole target: their bytes may stand in the query.
   if ((flags & (TargetFlag.Percent | TargetFlag.DoubleSlash)) !== 0 && hasEscapeOrSlashes(head.bytes, from, to)) {
     return false;
   }

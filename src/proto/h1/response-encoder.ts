@@ -58,11 +58,11 @@ export function dropTable(ids: readonly HeaderId[]): Uint8Array {
   return drop;
 }
 
-/** What the response says of its connection. RFC 9112 §9.3. */
+/** The response's statement about its connection. RFC 9112 §9.3. */
 export const enum Persistence {
-  /** Nothing is said: HTTP/1.1 stays open by itself. */
+  /** No field: HTTP/1.1 stays open by itself. */
   Silent = 0,
-  /** HTTP/1.0 clients must be told. */
+  /** HTTP/1.0 clients need the field. */
   KeepAlive,
   Close,
   /** A 101: the fields of the upgrade are kept. */
@@ -83,7 +83,7 @@ export function responseHeadBound(response: ResponseHead): number {
 /**
  * Writes a response's head for HTTP/1.1, hop-by-hop fields left out. RFC 9112 §4, §6; RFC 9110 §7.6.1, §6.6.1 (Date).
  * @param chunked whether the body will be sent in chunks
- * @param date the 29 bytes of the current date, used where the response has none
+ * @param date the 29 bytes of the current date, for a response without one
  * @returns the offset after the head
  */
 export function encodeResponseHead(
@@ -240,7 +240,7 @@ const DROP: Uint8Array = dropTable([
 ]);
 const DROP_BUT_LENGTH: Uint8Array = DROP.slice();
 DROP_BUT_LENGTH[HeaderId.ContentLength] = 0;
-/** What is left out, by whether the length stays, and by whether Upgrade does. */
+/** The fields to leave out, by whether the length stays, and by whether Upgrade does. */
 const DROPS: readonly Uint8Array[] = [DROP, DROP_BUT_LENGTH, keepingUpgrade(DROP), keepingUpgrade(DROP_BUT_LENGTH)];
 
 function keepingUpgrade(drop: Uint8Array): Uint8Array {
@@ -249,7 +249,7 @@ function keepingUpgrade(drop: Uint8Array): Uint8Array {
   return kept;
 }
 
-/** Where the phrase begins in a status line. */
+/** Offset of the phrase in a status line. */
 const REASON_AT = "HTTP/1.1 200 ".length;
 
 const ZERO = 0x30;

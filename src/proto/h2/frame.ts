@@ -55,15 +55,15 @@ export const DEFAULT_MAX_FRAME_BYTES = 16384;
 export const DEFAULT_WINDOW_BYTES = 65535;
 export const MAX_WINDOW_BYTES = 0x7fffffff;
 
-/** What a client begins with. RFC 9113 §3.4. */
+/** A client's preface. RFC 9113 §3.4. */
 export const PREFACE: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** Where frames are written: room is asked for, filled and committed. */
+/** An output for frames: the writer reserves room, fills it and commits it. */
 export interface FrameOutput {
   /** @param length at most how many bytes will be written from `offset` on */
   reserve(length: number): Buffer;
   readonly offset: number;
-  /** Takes what has been written up to `end`. */
+  /** Takes the written bytes up to `end`. */
   commit(end: number): void;
 }
 

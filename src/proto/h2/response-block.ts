@@ -27,7 +27,7 @@ export function blockBound(block: HeaderBlock): number {
 
 /**
  * Writes the header block of a response: what HTTP/1.1 would say of it, but for the connection. RFC 9113 §8.3.2.
- * @param date the 29 bytes of the current date, used where the response has none
+ * @param date the 29 bytes of the current date, for a response without one
  * @returns the offset after it
  */
 export function encodeResponseBlock(

@@ -9,7 +9,7 @@ type Growing = Record<string, string | string[]>;
 
 /**
  * The fields of a response's head as the runtime takes them. RFC 9114 §4.3.2.
- * @param date the 29 bytes of the current date, used where the response has none
+ * @param date the 29 bytes of the current date, for a response without one
  */
 export function responseRecord(response: ResponseHead, date: Uint8Array): FieldRecord {
   const record = begin(response.status);

@@ -1,4 +1,4 @@
-/** Larger buffers are let go when they are used again. */
+/** A reused block drops larger buffers. */
 const KEPT_BYTES = 16384;
 const FIRST_BYTES = 1024;
 
@@ -9,7 +9,7 @@ const FIRST_BYTES = 1024;
  */
 export class LineBuffer {
   bytes: Buffer = EMPTY;
-  /** Where the next line goes. */
+  /** Offset of the next line. */
   end: number = HOST_NAME_BYTES;
 
   /** Forgets all lines. */
@@ -18,7 +18,7 @@ export class LineBuffer {
     if (this.bytes.length > KEPT_BYTES) this.bytes = EMPTY;
   }
 
-  /** Makes room for so many bytes after `end`. What is in the buffer may move to another one. */
+  /** Makes room for so many bytes after `end`. The content may move to another buffer. */
   reserve(length: number): Buffer {
     const need = this.end + length;
     if (need > this.bytes.length) this.grow(need);
@@ -35,6 +35,6 @@ export class LineBuffer {
 }
 
 const HOST_NAME: Buffer = Buffer.from("host");
-/** Where the name `host` ends at the beginning of every buffer. */
+/** End of the name `host` at the beginning of every buffer. */
 export const HOST_NAME_BYTES = 4;
 const EMPTY: Buffer = Buffer.alloc(0);

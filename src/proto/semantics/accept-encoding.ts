@@ -92,7 +92,7 @@ function readWeight(bytes: Uint8Array, from: number, to: number): number {
   return weight > 1000 ? -1 : weight;
 }
 
-/** The row in `weights` for a coding's name, or -1 for one that is not served here. */
+/** The row in `weights` for a coding's name, or -1 for an unsupported one. */
 function slotOf(bytes: Uint8Array, from: number, to: number): number {
   if (to - from === 1 && bytes[from] === Byte.Star) return STAR;
   for (let coding = 0; coding < CODING_COUNT; coding++) {

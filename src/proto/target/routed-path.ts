@@ -6,7 +6,7 @@ import { canonicaliseDeeply, slashedPath } from "./canonical-path.ts";
 /**
  * The client's own path as its route was chosen by it, for expressions: decoded once, dot segments resolved, slashes merged,
  * backslashes read as slashes; one character a byte. docs/security.md#paths-and-hosts
- * @param canonicalPath where it differs from the raw one, else ""
+ * @param canonicalPath if it differs from the raw one, else ""
  */
 export function routedPath(head: RequestHead, canonicalPath: string): string {
   return slashedPath(canonicalPath === "" ? head.path() : canonicalPath);

@@ -39,7 +39,7 @@ export interface StreamConfig extends NodeOwner {
   readonly timeouts: { readonly connectMs: number };
   /** Without a byte in either direction. */
   readonly idleTimeoutMs: number;
-  /** Further targets that are tried where one takes no connection. */
+  /** Further attempts at other targets if one takes no connection. */
   readonly retryAttempts: number;
   /** Whether connections of peers that `server.proxy_protocol` trusts begin with a PROXY header. */
   readonly acceptProxy: boolean;

@@ -6,20 +6,20 @@ export interface IssuedCertificate {
   readonly key: string;
 }
 
-/** What is ordered: all names on one certificate. */
+/** The order: all names on one certificate. */
 export type CertificateWish = Omit<AcmeOrder, "directoryUrls">;
 
-/** What a certificate is asked for. */
+/** The subject of a certificate order. */
 export interface CertificateRequest extends CertificateWish {
   /** The account's private key, PEM. */
   readonly accountKey: string;
-  /** Where the authority keeps the account; "" before there is one. */
+  /** The URL of the account at the authority; "" before there is one. */
   readonly accountUrl: string;
   /** The certificate that is renewed (RFC 9773 §5); "" if there is none. */
   readonly replaces: string;
 }
 
-/** What came of it. */
+/** The result. */
 export interface CertificateIssue extends IssuedCertificate {
   readonly accountUrl: string;
 }
@@ -29,7 +29,7 @@ export interface Challenge {
   /** The DNS name or address that is to be proven; a wildcard's is the one below which it is. */
   readonly name: string;
   readonly token: string;
-  /** Of dns-01 its digest, which is what the record holds. RFC 8555 §8.4 */
+  /** Of dns-01 its digest, the content of the record. RFC 8555 §8.4 */
   readonly keyAuthorization: string;
 }
 
@@ -60,9 +60,9 @@ export interface CertificateAuthority {
 
 /** Why there is no certificate, and how long the authority wants to be left alone. */
 export class AcmeFailure extends Error {
-  /** Such as `rateLimited`: the end of the problem's type (RFC 8555 §6.7), or what went wrong on our side. */
+  /** Such as `rateLimited`: the end of the problem's type (RFC 8555 §6.7), or our own error. */
   readonly kind: string;
-  /** Milliseconds, from Retry-After; 0 if nothing was said. */
+  /** Milliseconds, from Retry-After; 0 without one. */
   readonly retryAfterMs: number;
   /** The names that were refused; none if it is not about names. */
   readonly names: readonly string[];

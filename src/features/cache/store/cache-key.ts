@@ -34,7 +34,7 @@ export class CacheKey implements KeyBytes {
     this.seed = seed;
   }
 
-  /** Words of the first half, where the second begins. */
+  /** Words of the first half; the second begins after them. */
   get uriWords(): number {
     return (this.uriBytes + 3) >>> 2;
   }

@@ -10,7 +10,7 @@ export const MAX_CACHE_FILLS = 1024;
 export interface CacheSizes {
   /** Stored responses, 1 and up. */
   readonly maxEntries: number;
-  /** Memory of all stored responses together with what is needed to find them; at most MAX_CACHE_BYTES. */
+  /** Memory of all stored responses together with their index; at most MAX_CACHE_BYTES. */
   readonly maxBytes: number;
   /** Which entries make way: those least recently used without it. */
   readonly eviction?: "lru" | "s3fifo";
@@ -109,7 +109,7 @@ export const enum Slot {
 
 /** What `Slot.Uses` holds, where eviction counts uses. */
 export const enum SlotUse {
-  /** How often it was asked for, up to three times. */
+  /** How many requests it had, up to three. */
   Count = 3,
   /** It is in the small queue. */
   Small = 4,
@@ -123,14 +123,14 @@ export const enum SlotTime {
   FreshUntil,
   /** Until when it may be served stale while it is fetched anew. */
   StaleWhileUntil,
-  /** Until when it may be served where the origin fails. */
+  /** Until when it may stand in for a failing origin. */
   StaleErrorUntil,
   /** The Content-Length that the response announces. */
   ContentLength,
   Count = 6,
 }
 
-/** What a slot holds: the truth from which all else can be made anew. */
+/** A slot's content: the index can be rebuilt from it. */
 export const enum SlotState {
   Free = 0,
   /** The response is being fetched. */
@@ -141,7 +141,7 @@ export const enum SlotState {
   Doomed,
 }
 
-/** How a fetch ended for those who waited. */
+/** How a fetch ended for the waiting requests. */
 export const enum FillResult {
   /** Given up: another exchange should fetch. */
   GivenUp = 0,
@@ -156,7 +156,7 @@ export const enum SlotFlag {
   FromUpstream = 1,
   /** Cache-Control: public. */
   Public = 2,
-  /** What is being fetched was invalidated meanwhile, and must not be stored. */
+  /** An invalidation hit the fetch meanwhile: the cache must not store it. */
   Outdated = 4,
   /** Holds a validator, so that it can be fetched anew with a condition. */
   HasValidator = 8,
@@ -219,14 +219,14 @@ export class CacheMemory {
     this.dataWords = new Int32Array(buffers.data);
   }
 
-  /** Where the numbers of a slot begin in `words`. */
+  /** Index of the first number of a slot in `words`. */
   at(slot: number): number {
     return this.slotsAt + slot * Slot.Words;
   }
 }
 
 /**
- * Makes the memory of a cache; only what is used becomes resident.
+ * Makes the memory of a cache; only used pages become resident.
  * @param threads that will use it, the control thread included
  * @param seed an unpredictable number, for the hashes
  * @param version another number for each memory that a process makes, 1 and up
@@ -270,7 +270,7 @@ function ghostSets(maxEntries: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, (maxEntries * 2) / GHOST_WAYS)));
 }
 
-/** A sixteenth of what an entry may take on average, as a power of two. */
+/** A sixteenth of the mean room for an entry, as a power of two. */
 function blockBytesFor(entryBytes: number): number {
   let bytes = CACHE_BLOCK_MIN_BYTES;
   while (bytes < CACHE_BLOCK_MAX_BYTES && bytes * 2 * 16 <= entryBytes) bytes *= 2;

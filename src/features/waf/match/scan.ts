@@ -25,7 +25,7 @@ export const ATTRIBUTE_NAME: Uint8Array = classOf(
   "",
   (byte) => byte > 0x20 && !"/=><\"'".includes(String.fromCharCode(byte)),
 );
-/** What is between attributes of HTML: white space, slashes, stray quotes and equals signs, control bytes. */
+/** Bytes between attributes of HTML: white space, slashes, stray quotes and equals signs, control bytes. */
 export const ATTRIBUTE_GAP: Uint8Array = classOf("/\"'=", (byte) => byte <= 0x20);
 /** A name of SQL begins with a letter, the low line, the dollar sign, or with a byte beyond ASCII. */
 export const SQL_NAME_START: Uint8Array = classOf("a-z_$", (byte) => byte >= 0x80);
@@ -110,7 +110,7 @@ export function endsReference(bytes: Uint8Array, end: number): boolean {
 
 const MAX_REFERENCE_BYTES = 10;
 
-/** Where the part after the last colon begins: `svg:script`, `xlink:href`. */
+/** Offset of the part after the last colon: `svg:script`, `xlink:href`. */
 export function lastPart(bytes: Uint8Array, from: number, to: number): number {
   let at = to;
   while (at > from && bytes[at - 1] !== Byte.Colon) at--;

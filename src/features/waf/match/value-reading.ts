@@ -24,7 +24,7 @@ export const enum InputLocation {
   PathRest,
 }
 
-/** How a value was taken. */
+/** How the reader decoded a value. */
 const enum SourceKind {
   Plain = 0,
   Escaped,
@@ -47,11 +47,11 @@ export class ValueReading {
   /** Name of the parameter, header or cookie in lower case, cut to MAX_NAME_BYTES; of a JSON member its whole path. */
   readonly name: Uint8Array = new Uint8Array(MAX_FIELD_NAME_BYTES);
   nameLength = 0;
-  /** Where the last part of the name begins: after the last dot in the path of a JSON member. */
+  /** Offset of the last part of the name: after the last dot in the path of a JSON member. */
   lastNameFrom = 0;
-  /** What the inspection of the request may still cost. */
+  /** The remaining budget of the inspection of the request. */
   readonly steps: StepBudget;
-  /** What was taken last, and how, so that it can be taken again in its own case. */
+  /** The last value and its decoding, so that a caller can read it again in its own case. */
   private source: Uint8Array = EMPTY_BYTES;
   private sourceFrom = 0;
   private sourceTo = 0;
@@ -138,7 +138,7 @@ export class ValueReading {
   }
 
   /**
-   * Takes what was taken last once more, with base64 undone. docs/waf.md#what-is-looked-at
+   * Reads the last value once more, with base64 undone. docs/waf.md#what-is-looked-at
    * @returns whether it is a text in base64; the reading is spoilt if it is not
    */
   unpack(): boolean {
@@ -157,19 +157,19 @@ export class ValueReading {
     return length * 4 >= (MIN_PACKED_CHARS - 2) * 3;
   }
 
-  /** Lets go of the bytes that were taken. */
+  /** Drops the bytes of the last value. */
   release(): void {
     this.source = EMPTY_BYTES;
     this.sourceFrom = 0;
     this.sourceTo = 0;
   }
 
-  /** Undoes references such as &lt; and &#60; in what was taken. */
+  /** Undoes references such as &lt; and &#60; in the last value. */
   dereference(): void {
     this.endAt(readXmlText(this.bytes, this.bytes, 0, this.length));
   }
 
-  /** Undoes the escapes of a cookie between quotes: \047 and \'. RFC 2109 §4.1, and what the readers of several languages do. */
+  /** Undoes the escapes of a cookie between quotes: \047 and \'. RFC 2109 §4.1, and the readers of several languages. */
   unquote(): void {
     const { bytes, length } = this;
     let write = 0;
@@ -236,7 +236,7 @@ export class ValueReading {
     return write !== length;
   }
 
-  /** Notes what is taken. @returns the array, with room for it */
+  /** Notes the value. @returns the array, with room for it */
   private begin(kind: SourceKind, bytes: Uint8Array, from: number, to: number): Uint8Array {
     this.source = bytes;
     this.sourceFrom = from;

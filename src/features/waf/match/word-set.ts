@@ -1,14 +1,14 @@
 import { latin1 } from "../../../core/bytes.ts";
 
-/** A fixed set of short lower-case words, each with a small number, that is asked with bytes. */
+/** A fixed set of short lower-case words, each with a small number; callers look up bytes. */
 export class WordSet {
   private readonly words: readonly Uint8Array[];
   private readonly values: readonly number[];
-  /** Index of a word plus 1, by hash; the next free place is taken where two words meet. */
+  /** Index of a word plus 1, by hash; a word that finds its place occupied takes the next free one. */
   private readonly places: Uint16Array;
-  /** By first byte, a bit for each length that words have: most words that are asked for fail here. */
+  /** By first byte, a bit for each length of words: most look-ups fail here. */
   private readonly lengths: Int32Array = new Int32Array(256);
-  /** Length of the longest word: what is longer is not read to its end. */
+  /** Length of the longest word: the reader stops at longer ones. */
   private readonly longest: number;
 
   /** @param groups words separated by blanks, by the number that stands for them; not 0 */
