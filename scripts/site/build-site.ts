@@ -89,7 +89,7 @@ function pageOf(page: Page, { groups, pages }: PageSet, isVersioned: boolean): s
 <nav aria-label="Pages"><details id="menu"><summary>All pages</summary>
 ${menu.join("")}</details></nav>
 <main id="page">
-${page.html}
+${breakable(page.html)}
 <p class="ways">${ways.join("\n")}</p>
 </main>
 <aside aria-label="On this page">${contents.length < 2 ? "" : `<h2>On this page</h2>\n<ul>\n${contents.join("")}</ul>`}</aside>
@@ -97,6 +97,14 @@ ${page.html}
 </body>
 </html>
 `;
+}
+
+/** Lets a narrow window break the name in a heading after an underscore or a dot, and not within a word. */
+function breakable(html: string): string {
+  return html.replace(
+    /(<h[2-6] id="[^"]*">)([^<]*)/g,
+    (_, tag: string, heading: string) => tag + heading.replaceAll("_", "_<wbr>").replaceAll(".", ".<wbr>"),
+  );
 }
 
 /** What is found, with the place that it leads to. */

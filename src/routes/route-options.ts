@@ -122,7 +122,7 @@ const rows = {
   priority: {
     type: word(...PRIORITIES),
     default: "normal",
-    doc: "high, normal or low: server.overload sheds low first and high never",
+    doc: "the priority: server.overload sheds low first, then normal, and high never",
   },
   slo: { type: slo, absent: null, doc: "your objective: burn rates in metrics, edge status and alerts" },
   concurrency: {

@@ -15,7 +15,7 @@ export const forwardProxy = block(
       type: list(hostPattern(), "hosts"),
       required: "the hosts that clients may reach, such as allow: ['*.example.com:443']",
       example: ["*.example.com:443", "deb.debian.org"],
-      doc: "host, host:port or host:*; *.example.com is every name below it, * every host; without a port 80 and 443",
+      doc: "hosts that clients may reach, as host, host:port or host:*; *.example.com is every name below it, * every host; without a port 80 and 443",
     },
     allow_networks: {
       type: list(cidr(), "networks"),

@@ -283,9 +283,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
       "Configuration",
     ];
     expect(named("region")).toEqual(expect.arrayContaining(sections));
-    expect(named("heading")).toEqual(
-      expect.arrayContaining([...sections, "Requests a second", "Time taken", "Workers"]),
-    );
+    expect(named("heading")).toEqual(expect.arrayContaining([...sections, "Requests a second", "Latency", "Workers"]));
     expect(named("columnheader")).toEqual(
       expect.arrayContaining(["Route", "p99", "Target", "State", "Line that excludes it"]),
     );
@@ -294,7 +292,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
     const charts = found.filter(
       ({ role, name }) => (role === "image" || role === "img") && name.includes("on average"),
     );
-    expect(charts.map(({ name }) => name.split(".")[0])).toEqual(["Requests a second", "Time taken"]);
+    expect(charts.map(({ name }) => name.split(".")[0])).toEqual(["Requests a second", "Latency"]);
     // A live region that says each number would never be silent.
     expect(
       await tab.value<number>("document.querySelectorAll('main [aria-live], main [role=status], main output').length"),

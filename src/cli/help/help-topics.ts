@@ -67,10 +67,10 @@ export class HelpTopics {
   }
 }
 
-/** What a key takes, its default, and its line of documentation. */
+/** The purpose of a key, its type and its default. */
 export function keyText({ row }: ListedKey): string {
   const about = [`Type: ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
-  const doc = row.doc === undefined || row.doc === "" ? "" : `${row.doc}\n\n`;
+  const doc = row.doc === undefined || row.doc === "" ? "" : `${wholeSentence(row.doc)}\n\n`;
   const restart = row.restart === undefined ? "" : "\n\nA change takes effect at the next restart, not at a reload.";
   return `${doc}${about}${restart}`;
 }
@@ -93,8 +93,11 @@ function defaultText(row: FormRow): string {
   return `Default: \`${typeof row.default === "string" ? row.default : JSON.stringify(row.default)}\`.`;
 }
 
-function sentence(text: string): string {
-  const whole = text[0]!.toUpperCase() + text.slice(1);
+/** A text as a sentence, with a full stop. A value at its beginning (`true: …`) and the name of the gateway keep their letters. */
+export function wholeSentence(text: string): string {
+  const word = text.split(" ", 1)[0]!;
+  const isName = ["true", "false", "edge"].includes(word) || [...word].some((sign) => ":_/".includes(sign));
+  const whole = isName ? text : text[0]!.toUpperCase() + text.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
@@ -184,6 +187,6 @@ function metricTopic(name: MetricName): HelpTopic {
 }
 
 function ruleTopic({ id, score, description }: (typeof WAF_RULES)[number]): HelpTopic {
-  const text = `${sentence(description)} A match adds ${score} to the score of the request.`;
+  const text = `${wholeSentence(description)} A match adds ${score} to the score of the request.`;
   return { name: id, kind: "a rule of the firewall", text, pages: ["docs/waf.md#rules"] };
 }

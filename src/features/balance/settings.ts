@@ -29,7 +29,7 @@ const balancingRows = {
   policy: {
     type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie", "sticky"),
     default: "round_robin",
-    doc: "round_robin, random, least_conn, p2c, ip_hash, uri_hash, header, cookie or sticky",
+    doc: "the policy: round_robin, random, least_conn, p2c, ip_hash, uri_hash, header, cookie or sticky",
   },
   header: {
     type: headerNameKind(),

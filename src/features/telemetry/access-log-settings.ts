@@ -129,7 +129,7 @@ const routeRows = {
   format: {
     type: format,
     default: "json",
-    doc: 'json, common, combined (as in Apache and nginx), or your template: "{client_ip} {method} {path} {status}"',
+    doc: 'the format: json, common, combined (as in Apache and nginx), or your template: "{client_ip} {method} {path} {status}"',
   },
   fields: {
     type: list(field, "names"),

@@ -25,7 +25,11 @@ const rows = {
     example: "app.example.com",
     doc: "Host of the probe; the target's by default",
   },
-  method: { type: probeMethod(), default: "GET", doc: "GET, HEAD, OPTIONS or POST (without a body)" },
+  method: {
+    type: probeMethod(),
+    default: "GET",
+    doc: "the method of the probe: GET, HEAD, OPTIONS or POST (without a body)",
+  },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
     example: { Authorization: "Bearer ${HEALTH_TOKEN:-secret}" },

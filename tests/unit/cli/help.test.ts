@@ -335,9 +335,13 @@ function keySection(key: ListedKey): string {
     inner === ""
       ? ""
       : same === ""
-        ? `\n\nKeys in it: ${inner}.`
+        ? `\n\nKeys in it: ${linkedNames(path, inner)}.`
         : `\n\nKeys in it: those of [${same}](#${anchorOf(same)}).`;
   return `### ${path}\n\n${keyText(key)}${of}${below}\n\nMore: ${linkTo(pageOfKey(path))}.\n`;
+}
+
+function linkedNames(path: string, names: string): string {
+  return names.replace(/`([^`]+)`/g, (_, name: string) => `[\`${name}\`](#${anchorOf(`${path}.${name}`)})`);
 }
 
 function linkTo(page: string): string {

@@ -1,5 +1,5 @@
 import type { DocPages } from "../doc-pages.ts";
-import type { HelpTopic } from "../help-topics.ts";
+import { type HelpTopic, wholeSentence } from "../help-topics.ts";
 import type { SearchEntry } from "./search-index.ts";
 import { docSections, firstSentence, plainText, sentenceOf } from "./sections.ts";
 
@@ -25,7 +25,7 @@ export function pageEntries(pages: DocPages): readonly HelpEntry[] {
       what: "a page",
       title,
       heading: title,
-      first: sentence(line),
+      first: wholeSentence(line),
       text: plainText(top.lines.join("\n")),
     };
     if (LIST_PAGES.has(name)) return [{ ...page, text: "" }];
@@ -73,7 +73,7 @@ export function commandEntries(list: readonly (readonly [name: string, summary: 
     what: "a command",
     title: "",
     heading: name,
-    first: sentence(summary),
+    first: wholeSentence(summary),
     text: "",
   }));
 }
@@ -83,9 +83,5 @@ function firstOf(text: string): string {
   const [first = "", second = ""] = text.split("\n\n").map((part) => sentenceOf(part.replace(/\s+/g, " ")));
   const [status] = /^Status \d+/.exec(first) ?? [];
   if (status !== undefined) return `${status}: ${second}`;
-  return sentence(/^(Takes|No response)/.test(first) && second !== "" ? second : first);
-}
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+  return wholeSentence(/^(Takes|No response)/.test(first) && second !== "" ? second : first);
 }

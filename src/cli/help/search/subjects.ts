@@ -16,10 +16,13 @@ export const SUBJECTS: readonly Subject[] = [
   row("acme#on-demand", "on demand tls, on demand certificate, customer domains"),
   row("acme#renewal", "renew certificate, certificate expired, certificate expires, renewal"),
   row("tls#redirect", "redirect http https, http to https, force https, redirect ssl, https only"),
-  row("tls#choosing-a-certificate", "sni, several certificates, multiple certificates, certificate per host"),
+  row(
+    "tls#choosing-a-certificate",
+    "sni, several certificates, multiple certificates, different certificates, certificate per host, certificates several domains",
+  ),
   row(
     "tls#a-local-authority",
-    "local https, localhost certificate, mkcert, internal ca, tls internal, self signed server, trust root, own authority",
+    "local https, localhost certificate, self signed localhost, self signed certificate localhost, mkcert, internal ca, tls internal, self signed server, trust root, own authority",
   ),
   row("tls#versions-and-suites", "tls version, cipher, cipher suites, tls 1.3, tls 1.2, minimum tls version"),
   row("tls#replacing-certificates", "replace certificate, new certificate, rotate certificate, reload certificate"),
@@ -30,7 +33,7 @@ export const SUBJECTS: readonly Subject[] = [
   ),
   row(
     "upstreams#tls-to-origins",
-    "https upstream, https backend, tls to origin, proxy ssl verify, self signed, self signed backend",
+    "https upstream, https backend, tls to origin, proxy ssl verify, self signed, self signed backend, skip tls verification, insecure backend, verify backend certificate",
   ),
   row("tls", "ssl, https, certificate, pem"),
   row(
@@ -83,6 +86,8 @@ export const SUBJECTS: readonly Subject[] = [
   row("security#identity-headers", "identity header, user header, remote user"),
   row("security", "threat model, csrf, request smuggling, smuggling, hardening, security, vulnerability"),
   row("security#reporting-a-vulnerability", "report vulnerability, cve, security contact"),
+  row("listeners", "listen, listen address, several ports, second port, change port, port edge listens, bind address"),
+  row("listeners#unix-sockets", "listen unix socket, listen on socket, unix socket listener"),
   row("compression", "gzip, brotli, zstd, deflate, compress, minify"),
   row("compression#files", "precompressed, gzip static, precompressed files"),
   row("cache", "cache, caching, varnish, proxy cache, microcache, cdn cache"),
@@ -125,6 +130,7 @@ export const SUBJECTS: readonly Subject[] = [
     "vhost, virtual host, host, server_name, subdomain, several domains, multiple domains, multiple sites, wildcard host",
   ),
   row("routing#rewrite", "rewrite, url rewrite, rewrite path, mod_rewrite"),
+  row("routing#prefixes", "strip prefix from path, remove prefix path, remove prefix"),
   row("routing#methods", "405, method not allowed, http method"),
   row("routing#which-route-wins", "route order, route priority, route precedence, most specific route, longest prefix"),
   row("routing#no-route", "404, not found, no route matches"),
@@ -140,7 +146,10 @@ export const SUBJECTS: readonly Subject[] = [
   row("upstreams", "upstream, backend, origin, reverse proxy settings"),
   row("upstreams#balancing", "load balancer, load balancing, round robin, least connections, balance, consistent hash"),
   row("upstreams#sticky-clients", "sticky session, session affinity, sticky, affinity, sticky cookie"),
-  row("upstreams#health-checks", "healthcheck, health check, active check, upstream health, liveness of backend"),
+  row(
+    "upstreams#health-checks",
+    "healthcheck, health check, active check, upstream health, liveness of backend, marked unhealthy, service unhealthy, target unhealthy",
+  ),
   row("upstreams#circuit-breaker", "circuit breaker, outlier detection, breaker"),
   row("upstreams#retries", "retry, retries, proxy_next_upstream"),
   row(
@@ -161,6 +170,10 @@ export const SUBJECTS: readonly Subject[] = [
   row(
     "upstreams#fields-that-are-sent",
     "x forwarded proto, forwarded header, preserve host, host header, x forwarded host",
+  ),
+  row(
+    "upstreams#redirects-and-cookies-of-a-server",
+    "proxy_redirect, proxy_cookie_path, rewrite location, cookies secure, samesite, cookie domain, secure cookies samesite, set cookies secure samesite",
   ),
   row("upstreams#unix-sockets", "unix socket, gunicorn, puma"),
   row("upstreams#upgrades", "websocket, web socket, ws, wss, socket.io, upgrade header"),
@@ -225,7 +238,10 @@ export const SUBJECTS: readonly Subject[] = [
   row("providers#nomad", "nomad"),
   row("providers#etcd", "etcd"),
   row("providers#docker-and-podman", "docker labels, container labels, podman labels"),
-  row("providers#directory", "routes.d, folder of routes, conf.d, sites-enabled"),
+  row(
+    "providers#directory",
+    "routes.d, folder of routes, conf.d, sites-enabled, split routes files, routes several files, include files, include config",
+  ),
   row("providers#api", "routes api, route api, change routes at run time, dynamic routes"),
   row("kubernetes-policies", "edgepolicy, waf ingress, firewall ingress, rate limit ingress, policy crd"),
   row("kubernetes-ingress", "ingress controller, ingressclass, ingress annotations"),
@@ -275,6 +291,10 @@ export const SUBJECTS: readonly Subject[] = [
   ),
   row("operations#workers", "worker process, workers, cpu cores, threads, worker_processes"),
   row("operations#access-log", "access log, log format, log field, request log"),
+  row(
+    "operations#chosen-lines",
+    "log only errors, log errors only, log sampling, sample log, exclude health checks from log, filter access log",
+  ),
   row("operations#log-files", "log rotation, logrotate, log file, rotate log"),
   row(
     "log-privacy",
@@ -293,8 +313,16 @@ export const SUBJECTS: readonly Subject[] = [
   row("tools#edge-schema", "json schema, editor, vscode, yaml language server, autocomplete"),
   row("tools#replay", "replay, replay traffic, compare responses"),
   row("observe#metrics", "prometheus, metrics, scrape metrics, monitoring metrics"),
+  row(
+    "troubleshooting#slow-requests",
+    "slow requests, find slow requests, slow response, debug slow backend, debug slow origin, why slow, latency",
+  ),
   row("observe", "monitor, monitoring, observability"),
   row("tracing", "tracing, opentelemetry, otel, otlp, jaeger, zipkin, traceparent, span, trace, datadog"),
+  row(
+    "endpoints#access",
+    "protect dashboard, dashboard password, dashboard token, restrict internal api, secure metrics endpoint",
+  ),
   row("dashboard", "dashboard, ui, web ui, admin panel, gui"),
   row("endpoints#health", "health endpoint, liveness, readiness, probe, liveness probe, readiness probe"),
   row("endpoints", "admin api, internal api, api endpoint, stub_status, endpoint"),
@@ -303,6 +331,15 @@ export const SUBJECTS: readonly Subject[] = [
   row("jobs#a-canary", "canary, blue green, blue green deployment, canary release, gradual rollout"),
   row("fleet#configuration-from-afar", "remote config, gitops, config from url, central configuration"),
   row("scale", "scale, scaling, scale out, capacity, thousands"),
+  row("troubleshooting#address-already-in-use", "address already in use, port already in use, eaddrinuse, bind failed"),
+  row(
+    "troubleshooting#a-port-below-1024",
+    "privileged port, bind port 80 without root, port 80 without root, permission denied port, eacces port, cap_net_bind_service, non root port 80",
+  ),
+  row(
+    "troubleshooting#too-many-open-files",
+    "too many open files, emfile, ulimit, file descriptors, limitnofile, open file limit",
+  ),
   row("phases", "order of phases, request lifecycle, filter order, middleware order"),
 ];
 

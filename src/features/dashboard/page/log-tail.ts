@@ -118,7 +118,7 @@ const COLUMNS = [
   { key: "status", head: "Status", show: showStatus },
   textCell<Row>("method", "Method", ({ method }) => plain(method), { style: "mono" }),
   { key: "path", head: "Host and path", show: showPath, style: "mono wide", isName: true },
-  textCell<Row>("ms", "Time taken", ({ ms }) => durationText(ms), { style: "number" }),
+  textCell<Row>("ms", "Latency", ({ ms }) => durationText(ms), { style: "number" }),
   textCell<Row>(
     "attempts",
     "Attempts",

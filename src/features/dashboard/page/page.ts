@@ -90,7 +90,7 @@ class Page {
     format: numberText,
   });
   private readonly latency = new TimeChart({
-    title: "Time taken",
+    title: "Latency",
     series: QUANTILES,
     stacked: false,
     least: 0.1,
@@ -155,7 +155,7 @@ class Page {
     this.speak([headline, ...lines.slice(0, 1)].join(": "));
     const route = slowest(model.busy(({ routes }) => routes));
     const upstream = slowest(model.busy(({ upstreams }) => upstreams));
-    const name = route === null ? "Nothing asked for" : `${plain(route.label)}`;
+    const name = route === null ? "No requests" : `${plain(route.label)}`;
     const slow =
       route === null ? [] : [`p99 ${durationText(route.latency![2])}, p50 ${durationText(route.latency![0])}`];
     if (upstream !== null) slow.push(`Upstream, p99 ${durationText(upstream.latency![2])}: ${plain(upstream.label)}`);
@@ -176,7 +176,7 @@ class Page {
     const [worst] = state.attackers;
     const answer = this.answers[2]!;
     if (worst === undefined)
-      return answer.show("none", "No one of late", ["No request was refused in the last 15 minutes"]);
+      return answer.show("none", "No attack", ["The gateway refused no request in the last 15 minutes"]);
     const sum = total(state.attackers.map(({ refusals }) => refusals));
     const lines = [
       `${counted(sum, "refusal")} in 15 minutes, from ${counted(state.attackers.length, "address", "addresses")}`,

@@ -32,7 +32,7 @@ export class RouteEditor {
       name: "Routes of the API",
       columns: this.columns(),
       keyOf: ({ name }) => name,
-      empty: "No route has been put yet.",
+      empty: "You have not added a route yet.",
     });
     byId("api-routes").append(this.table.element);
     byId("route-add").addEventListener("click", () => this.open(null));

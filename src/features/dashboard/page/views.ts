@@ -97,7 +97,7 @@ export class Views {
       empty: "No request was refused in the last 15 minutes.",
     });
     this.hits = placed("hits", {
-      name: "Finds of the firewall",
+      name: "Findings of the firewall",
       columns: HIT_COLUMNS,
       keyOf: (hit) => `${hit.at} ${hit.address} ${hit.rule} ${hit.path}`,
       empty: "The firewall has found nothing.",
