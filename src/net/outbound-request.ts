@@ -160,6 +160,14 @@ async function wholeBody(body: Response["body"], maxBytes: number): Promise<Uint
 /** The runtime's own words for a failed request, fit for one log line. */
 function plainReason(error: unknown): string {
   const { code = "", message = String(error) } = error as { readonly code?: string; readonly message?: string };
+  const own = WORDS[code];
+  if (own !== undefined) return `${code}: ${own}`;
   const text = message.startsWith(code) ? message : `${code} ${message}`;
   return plainLine(text).trim();
 }
+
+/** In the place of the runtime's advice for programs, such as options of its functions. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "the connection was closed before the response was whole",
+};

@@ -37,7 +37,7 @@ describe("a fetched document", () => {
     ["with a length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"],
     ["in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"],
   ])("is none where it is cut off (%s)", async (_name, text) => {
-    await expect(get(text)).rejects.toThrow(/ECONNRESET/);
+    await expect(get(text)).rejects.toThrow("ECONNRESET: the connection was closed before the response was whole");
   });
 
   test.each([
@@ -46,6 +46,13 @@ describe("a fetched document", () => {
     ["a part of its body", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"],
   ])("is none where %s comes in time", async (_name, text) => {
     await expect(get(text, "wait", 100)).rejects.toThrow("no whole response within 0.1 s");
+  });
+
+  test("is none where nothing listens: the reason has no advice for programs", async () => {
+    const server = serve("", "close");
+    server.stop();
+    const asked = { headers: {}, ca: "", timeoutMs: 20_000, maxBytes: 10, isDirect: true };
+    await expect(outboundRequest({ url: server.url, ...asked })).rejects.toThrow(/^ECONNREFUSED: connection refused$/);
   });
 
   test("is none where it is too long, or compressed", async () => {
