@@ -17,7 +17,12 @@ export interface TranslatedRules {
   /** Why a backend cannot be used; "" if all can. */
   readonly reason: string;
   readonly message: string;
+  /** Why nothing of the object serves; absent if it does. */
+  readonly refusal?: string;
 }
+
+/** One object makes at most so many routes: more of them hold the control thread, and all other objects wait. */
+const MAX_ROUTES = 512;
 
 /** The origin of requests: listeners that have the same hosts and the same scheme. */
 interface Place {
@@ -86,6 +91,7 @@ function madeRules(
   const byRank = new Map<number, RouteInput[]>();
   const taken = new Set<string>();
   let fault = { reason: "", message: "" };
+  let count = 0;
   for (const rule of route.spec?.rules ?? []) {
     const found = (rule.backendRefs ?? []).map((ref) => backends.resolve(route, ref, gateways));
     const keys = filterKeys(rule.filters ?? [], {
@@ -95,6 +101,8 @@ function madeRules(
     const bad = [...found, keys.fault, ...ofBackends, keys.unresolved].find(({ reason }) => reason !== "");
     if (bad !== undefined && fault.reason === "") fault = bad;
     const parts = partsOf(route, rule, found, keys);
+    count += (rule.matches ?? [{}]).length * places.length * parts.length;
+    if (count > MAX_ROUTES) return { groups: [], ...fault, refusal: TOO_MANY };
     for (const match of rule.matches ?? [{}])
       for (const place of places) {
         const asked = askedBy(route, match);
@@ -114,6 +122,10 @@ function madeRules(
   const groups = [...byRank].map(([rank, routes]) => ({ name, object: refOf(route), routes, rank }));
   return { groups, reason: fault.reason, message: fault.message };
 }
+
+const TOO_MANY =
+  `matches, listeners with other hosts and backends with filters of their own make more than ${MAX_ROUTES} routes: ` +
+  "divide them among several objects, or name a listener";
 
 /** The route and its rule, as policies name them. */
 function ownPlaces({ kind, metadata }: RouteObject, { name: section = "" }: RouteRule): PolicyPlace[] {

@@ -20,7 +20,7 @@ import { BackendResolver } from "./backend-refs.ts";
 import { BackendTlsPolicies } from "./backend-tls.ts";
 import { SUPPORTED_FEATURES } from "./features.ts";
 import { formerStatuses } from "./former-statuses.ts";
-import { translatedRules } from "./http-rules.ts";
+import { type TranslatedRules, translatedRules } from "./http-rules.ts";
 import { isSetServed, type JudgedSet, judgedSets, setStatus } from "./listener-sets.ts";
 import { type JudgedListener, judgedListeners, listenerStatus, takesUnverified } from "./listeners.ts";
 import { hasRules, type MadeRoute, RouteRenewal } from "./route-renewal.ts";
@@ -75,7 +75,7 @@ export function translatedGateways(
   const hasPolicies = !edgePolicies.isEmpty || !policies.isEmpty;
   const renewal = new RouteRenewal(translated.made, hasPolicies, {
     rules: translated.rules,
-    status: (of, { reason, message }) => routeStatus(of, reason, message, settings.controller),
+    status: (of, found) => routeStatus(of, found, settings.controller),
     leftStatus: (route) => (classes.length === 0 ? null : leftStatus(route, settings)),
     claims: ({ groups }) => [...wholePlaces(groups)],
   });
@@ -86,7 +86,7 @@ export function translatedGateways(
       ...classes.map(classStatus),
       ...gateways.map((one) => gatewayStatus(one, sets)),
       ...sets.map((one) => setStatus(one, listeners, places)),
-      ...translated.made.map(({ of, found }) => routeStatus(of, found.reason, found.message, settings.controller)),
+      ...translated.made.map(({ of, found }) => routeStatus(of, found, settings.controller)),
       // Without a class of its own, edge knows nothing about parents.
       ...(classes.length === 0 ? [] : left.flatMap((route) => leftStatus(route, settings) ?? [])),
       ...policies.statuses(settings.controller),
@@ -181,8 +181,7 @@ function nameAt(address: string, { shape: { port, protocol } }: JudgedListener):
 
 function routeStatus(
   { route, parents }: AttachedRoute,
-  reason: string,
-  message: string,
+  { reason, message, refusal }: TranslatedRules,
   controllerName: string,
 ): StatusPatch {
   const there = ((route.status ?? {}) as { parents?: readonly { controllerName?: string }[] }).parents ?? [];
@@ -197,7 +196,12 @@ function routeStatus(
   const own = parents.map(({ ref, accepted }) => ({
     parentRef: ref,
     controllerName,
-    conditions: [accepted, resolved],
+    conditions: [
+      refusal === undefined
+        ? accepted
+        : condition(route.metadata.generation, "Accepted", false, "UnsupportedValue", refusal),
+      resolved,
+    ],
   }));
   return { object: refOf(route), status: { parents: [...others, ...own] } };
 }

@@ -59,6 +59,9 @@ function formerIngressStatuses(store: ObjectStore, ours: ReadonlySet<IngressObje
   return left.map((one) => ({ object: refOf(one), status: { loadBalancer: { ingress: null } } }));
 }
 
+/** More paths of one object hold the control thread, and all other objects wait. */
+const MAX_PATHS = 1000;
+
 /** An Ingress with what its annotations say. */
 interface ReadIngress {
   readonly ingress: IngressObject;
@@ -238,7 +241,14 @@ class IngressWork {
 
   private routesOf(one: ReadIngress): void {
     const { terms, ingress } = one;
-    for (const path of pathsOf(ingress, terms.isRegex)) {
+    const paths = pathsOf(ingress, terms.isRegex);
+    if (paths.length > MAX_PATHS)
+      this.note(
+        one,
+        "TooManyPaths",
+        `edge serves ${MAX_PATHS} paths of an Ingress, the longest ones: divide them among several`,
+      );
+    for (const path of paths.slice(0, MAX_PATHS)) {
       const route = this.foreignRoute(one, path.host);
       if (route !== null) {
         this.note(one, "PathConflict", `${path.host} belongs to the older ${route.kind} ${nameOf(route)}`);
