@@ -125,6 +125,18 @@ describe("a request", () => {
     }
   });
 
+  test.each([
+    ["a form", "application/x-www-form-urlencoded", '{"model":"small","&model=large&":1}'],
+    ["another encoding", "application/json; charset=utf-16", '{"model":"small"}'],
+    ["a coding", "application/json\r\nContent-Encoding: deflate", '{"model":"small"}'],
+  ])("that calls itself %s goes on as the JSON that it was read as", async (_, type, body) => {
+    const reply = await gateway.once(request(`POST ${CHAT}`, [`Content-Type: ${type}`], body));
+    expect(reply.status).toBe(200);
+    const { fields } = one.requestsFor(CHAT).at(-1)!;
+    expect([fields.all("content-type"), fields.has("content-encoding")]).toEqual([["application/json"], false]);
+    got.pop();
+  });
+
   test("that cannot be sent on is refused as clients of the API read it, and no target gets it", async () => {
     const before = one.requests.length + two.requests.length;
     const bodies = [

@@ -3,7 +3,7 @@ import type { AiUse } from "../../message/ai-use.ts";
 import type { BodySink, Exchange, Handler, ResponseSink, ResponseTap, Target } from "../../message/exchange.ts";
 import { Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
-import { HeaderId } from "../../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
@@ -89,6 +89,7 @@ export class AiHandler implements Handler {
     const path = ex.forwardPath === "" ? ex.request.path() : ex.forwardPath;
     const given = new GivenBody(asked.body(model.send === "" ? null : model.send, CHAT.test(path)));
     given.replace(ex);
+    nameJson(ex.request.headers);
     // No tunnel: its bytes have no model, and are not counted.
     if (ex.request.upgrade) ex.response.close = true;
     ex.request.upgrade = false;
@@ -115,6 +116,13 @@ export class AiHandler implements Handler {
     ex.sink.fixed(ex, aiRefusal(429, message, "rate_limit_exceeded", [["Retry-After", String(seconds)]]));
     return true;
   }
+}
+
+/** The target reads the body as it was judged here: a form, or a text in another coding, might name another model. */
+function nameJson(headers: HeaderBlock): void {
+  headers.removeAll(HeaderId.ContentType);
+  headers.removeAll(HeaderId.ContentEncoding);
+  headers.add("Content-Type", "application/json");
 }
 
 /** One request to a model, on its way. */
