@@ -175,7 +175,7 @@ function rolledBack({ configuration }: OperationState): LiveGateway["rolledBack"
 }
 
 function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTarget[] {
-  return nodes.standings().map(({ originKey, name, route, breaker, healthy, failures }) => ({
+  return nodes.standings().map(({ originKey, name, route, breaker, healthy, failures, hasStandIn }) => ({
     route: labelOf(route),
     upstream: upstreams.labelOf(upstreams.idOf(originKey)),
     ...(name === "" ? {} : { name }),
@@ -184,6 +184,7 @@ function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTar
     checked: route.healthCheck.enabled,
     failures,
     drained: nodes.isDrained(originKey),
+    hasStandIn,
   }));
 }
 

@@ -36,6 +36,8 @@ export interface NodeStanding {
   readonly failures: number;
   readonly breaker: BreakerState;
   readonly healthy: boolean;
+  /** Whether another target takes its requests: one of the same route, or of the old version. */
+  readonly hasStandIn: boolean;
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
@@ -196,6 +198,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
 
   /** All nodes as they stand. */
   standings(): readonly NodeStanding[] {
+    const usable = new Map<NodeOwner, number>();
+    for (const { route } of this.list.nodes) if (!usable.has(route)) usable.set(route, this.usableOf(route));
     return this.list.nodes.map(({ target, route, slot }) => ({
       originKey: target.originKey,
       name: target.name ?? "",
@@ -203,7 +207,15 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       failures: this.table.failures(slot),
       breaker: this.table.state(slot),
       healthy: this.table.isHealthy(slot),
+      hasStandIn: usable.get(route)! > Number(this.table.isUsable(slot)),
     }));
+  }
+
+  /** How many targets take requests of a route, those of the old version included. */
+  private usableOf(route: NodeOwner): number {
+    const old = (route.oldTargets ?? []).map(({ originKey }) => nodeKey(route, originKey));
+    const slots = [...nodeKeys(route), ...old].map((key) => this.list.slotOf(key));
+    return slots.filter((slot) => slot >= 0 && this.table.isUsable(slot)).length;
   }
 
   /** Keys of the origins that this gateway has found to be down itself: by a breaker or a health check. */

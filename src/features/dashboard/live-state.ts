@@ -47,6 +47,8 @@ export interface LiveTarget {
   /** In a row. */
   readonly failures: number;
   readonly drained: boolean;
+  /** Whether another target takes its requests: one of the same route, or of the old version. */
+  readonly hasStandIn: boolean;
 }
 
 /** Finds of the firewall. All texts come from a client. */

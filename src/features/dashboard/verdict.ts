@@ -155,7 +155,7 @@ function numbers(workers: readonly { readonly i: number }[]): string {
 function ofTargets(targets: readonly LiveTarget[]): LiveFinding[] {
   const found: LiveFinding[] = [];
   const empty = [...Map.groupBy(targets, ({ route }) => route)]
-    .filter(([, own]) => own.every((target) => target.drained || troubleOf(target) === Trouble.Out))
+    .filter(([, own]) => own.every((one) => !one.hasStandIn && (one.drained || troubleOf(one) === Trouble.Out)))
     .map(([route]) => route);
   if (empty.length === 1) found.push(bad("upstreams", `${empty[0]} has no target left`));
   if (empty.length > 1) found.push(bad("upstreams", `${empty.length} routes have no target left: ${listed(empty)}`));

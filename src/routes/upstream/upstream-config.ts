@@ -19,4 +19,6 @@ export type NodeOwner = Pick<
     readonly fastcgi?: UpstreamKeys["fastcgi"];
     /** Null, or left out, without settings for applications of uWSGI. */
     readonly uwsgi?: UpstreamKeys["uwsgi"];
+    /** Of a new version: the targets of the old one, which stand in for its own. */
+    readonly oldTargets?: UpstreamRouteConfig["targets"];
   };

@@ -79,6 +79,7 @@ export function target(change: Partial<LiveState["targets"][number]> = {}): Live
     checked: false,
     failures: 0,
     drained: false,
+    hasStandIn: false,
     ...change,
   };
 }

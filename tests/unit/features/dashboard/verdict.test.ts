@@ -81,6 +81,13 @@ describe("what is wrong is said", () => {
   });
 });
 
+test("a route whose target is out has one left if another stands in", () => {
+  const out = target({ upstream: "http://new", breaker: "open", hasStandIn: true });
+  expect(liveState({ targets: [out] }).verdict.findings.map(({ text }) => text)).toEqual([
+    "1 of 1 target out: http://new",
+  ]);
+});
+
 test("few requests, and those of before, say nothing about errors", () => {
   expect(liveState(minute(19, 19)).verdict).toMatchObject({ errorShare: 1, findings: [] });
   expect(liveState(minute(0, 0)).verdict.errorShare).toBe(null);
