@@ -31,8 +31,8 @@ const NOTHING: Readonly<Record<Written, string>> = {
   haproxy: "",
 };
 
-/** Files are for GET and HEAD here: Caddy sends them for POST as well. */
-const NO_FILE = /^\{"status":40[345],/;
+/** No file, as each gateway says it; Caddy answers a path below a file with 400. */
+const NO_FILE = /^\{"status":40[0345],/;
 
 const PRODUCTS: readonly Written[] = ["nginx", "caddy", "haproxy"];
 for (const product of PRODUCTS)
