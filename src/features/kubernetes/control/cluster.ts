@@ -219,9 +219,10 @@ export class Cluster {
     this.result = null;
     if (result === null) return;
     const listeners = renewed === null ? JSON.stringify(result.listeners) : this.served!.listeners;
-    if (listeners !== this.served?.listeners || !isSameLists(result.files, this.served.files)) {
-      this.ports.lists.files = result.files;
-      this.ports.lists.listeners = result.listeners;
+    const isSame = listeners === this.served?.listeners && isSameLists(result.files, this.served.files);
+    this.ports.lists.files = result.files;
+    if (listeners !== this.served?.listeners) this.ports.lists.listeners = result.listeners;
+    if (!isSame) {
       this.streams = new Set([...this.streams, ...result.streams]);
       const { ok } = await this.ports.reload();
       if (!ok) {
@@ -234,10 +235,11 @@ export class Cluster {
         this.writer?.use(new Map([...result.statuses].filter(([, patch]) => isClass(patch))), []);
         return;
       }
-      this.served = { listeners, files: result.files };
       this.streams = result.streams;
       if (renewed === null) this.certificates.keepOnly(result.certificates);
     }
+    // The same lists in other objects count, too: the next changes continue this result.
+    this.served = { listeners, files: result.files };
     if (own === this.own) this.result = result;
     this.tell(result, renewed?.statuses ?? null);
   }
