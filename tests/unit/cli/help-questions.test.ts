@@ -11,6 +11,7 @@ const QUESTIONS: readonly (readonly [question: string, place: string])[] = [
   ["How do I redirect HTTP to HTTPS?", "tls#redirect"],
   ["How do I put edge in front of a Node.js app?", "apps#nodejs"],
   ["How do I run WordPress behind edge?", "php"],
+  ["How do I listen on IPv6?", "listeners"],
   ["How do I run Nextcloud?", "apps#nextcloud"],
   ["How do I run Django?", "apps#django"],
   ["How do I migrate from nginx?", "migrate-nginx"],
