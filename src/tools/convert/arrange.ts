@@ -47,8 +47,9 @@ export function arrange(rules: readonly Rule[]): { readonly rule: Rule; readonly
 }
 
 /**
- * Files take GET and HEAD alone, and a request of another method goes on to the next route at the same path, of a wider host as well: where
- * one could take it, a refusal stands in front, as the other gateways refuse it themselves.
+ * Files take GET and HEAD alone, and a request of another method goes on to the next route at the same path, of a wider host as well. If
+ * such a route could take it, the files say that they are for these two, and a refusal of every other method stands behind them, as the
+ * other gateways refuse it themselves. Methods have no list: PURGE and PROPFIND are refused, too.
  */
 function withRefusals(placed: readonly Placed[]): Placed[] {
   // The last one at each host and path.
@@ -59,7 +60,7 @@ function withRefusals(placed: readonly Placed[]): Placed[] {
   }
   return placed.flatMap((one) => {
     const { rule, host, path, index } = one;
-    if (!hasType(rule.keys, "static") || rule.methods.length > 0) return [one];
+    if (!hasType(rule.keys, "static") || rule.methods.length > 0 || rule.match.method !== undefined) return [one];
     const isNext = (at: HostClass): boolean => {
       const last = others.get(`${at.id} prefix ${path.value}`);
       return last !== undefined && (at !== host || last > index);
@@ -67,10 +68,13 @@ function withRefusals(placed: readonly Placed[]): Placed[] {
     EFFORT.take(1 + host.wider.length);
     if (![host, ...host.wider].some(isNext)) return [one];
     const refusal = answeredBy(rule, { type: "respond", status: 405 });
-    refusal.methods = METHODS.filter((method) => !takes(["GET"], method));
     // Files of one path are a route of a prefix.
     if (path.kind === "exact") refusal.keys.regex = `^${escapedRegex(path.value)}$`;
-    return [one, { ...one, rule: refusal, index: index + 0.5, path: { kind: "prefix", value: path.value } }];
+    const files = { ...rule, match: { ...rule.match, method: FILE_METHODS } };
+    return [
+      { ...one, rule: files },
+      { ...one, rule: refusal, index: index + 0.5, path: { kind: "prefix", value: path.value } },
+    ];
   });
 }
 
@@ -423,6 +427,7 @@ export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
 }
 
 const ANY = "";
+const FILE_METHODS: readonly string[] = ["GET", "HEAD"];
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const MAX_PATH = 8192;
 const MAX_HOST = 255;

@@ -405,17 +405,16 @@ describe("what is different is said", () => {
 });
 
 describe("methods that files do not take", () => {
-  const POST_ONLY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+  /** Files are for these two; the refusal behind them names none, so that PURGE and PROPFIND get it, too. */
+  const FILE_METHODS = { method: ["GET", "HEAD"] };
 
   test("go to no other server's origin", () => {
     const { routes } = converted(
       `server { listen 80; server_name a.test; root ${ROOT}; } server { listen 80 default_server; location / { proxy_pass http://h:1; } }`,
     );
-    expect(routes.find(({ status }) => status === 405)).toMatchObject({
-      prefix: "/",
-      host: "a.test",
-      methods: POST_ONLY,
-    });
+    const [files, refusal] = routes;
+    expect(files).toMatchObject({ type: "static", host: "a.test", match: FILE_METHODS });
+    expect(refusal).toEqual({ type: "respond", prefix: "/", host: "a.test", status: 405 });
   });
 
   test("go to no origin of the location around an expression", () => {
@@ -424,7 +423,8 @@ describe("methods that files do not take", () => {
     );
     const [files, refusal, origin] = routes;
     expect([files?.type, refusal?.status, origin?.type]).toEqual(["static", 405, "upstream"]);
-    expect(refusal).toMatchObject({ prefix: "/convert", regex: files?.regex, methods: POST_ONLY });
+    expect(files).toMatchObject({ match: FILE_METHODS });
+    expect(refusal).toEqual({ type: "respond", prefix: "/convert", regex: files?.regex, status: 405 });
   });
 
   test("need no refusal where nothing else takes them", () => {
