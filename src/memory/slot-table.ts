@@ -128,19 +128,30 @@ export class SlotTable {
     return found;
   }
 
-  /** Moves a place of the queue from a worker, which refuses a request for it, to another one. */
-  takePlace(from: number, to: number): void {
+  /**
+   * Moves a place of the queue from a worker, which refuses a request for it, to another one.
+   * @param count of `mostOfOthers`
+   * @returns false if a third worker was faster, so that the count has changed
+   */
+  takePlace(from: number, to: number, count: number): boolean {
     const { words } = this;
-    Atomics.add(words, this.workerAt(from) + OWED, 1);
-    Atomics.sub(words, this.workerAt(from) + PLACES, 1);
+    const at = this.workerAt(from);
+    const owed = Atomics.load(words, at + MOST) - count;
+    if (Atomics.compareExchange(words, at + OWED, owed, owed + 1) !== owed) return false;
+    Atomics.sub(words, at + PLACES, 1);
     Atomics.add(words, this.workerAt(to) + PLACES, 1);
     this.wake(from);
+    return true;
   }
 
-  /** Takes the number of places that others have taken from a worker since the last call. */
-  takeOwed(worker: number): number {
-    const at = this.workerAt(worker) + OWED;
-    return Atomics.load(this.words, at) === 0 ? 0 : Atomics.exchange(this.words, at, 0);
+  /** How many places others have taken from a worker that it has not paid for yet. */
+  owed(worker: number): number {
+    return Atomics.load(this.words, this.workerAt(worker) + OWED);
+  }
+
+  /** A worker has refused a request for a place that others have taken, or keeps the place: `restorePlace`. */
+  paid(worker: number): void {
+    Atomics.sub(this.words, this.workerAt(worker) + OWED, 1);
   }
 
   /** A place that others have taken from a worker stays there: nothing waited in it any more. */

@@ -3,6 +3,7 @@ import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
 import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
+import { separatePeers } from "./udp-socket.ts";
 
 /** How long an idle HTTP/3 connection is given to open the stream without which the runtime sends no GOAWAY. */
 const H3_STREAM_WAIT_MS = 20;
@@ -101,6 +102,7 @@ export async function listenQuic(init: QuicInit): Promise<QuicEndpoint> {
     endpoint.destroy();
     throw Object.assign(new Error(`UDP port ${init.port} of ${init.host} is in use`), { code: "EADDRINUSE" });
   }
+  separatePeers(endpoint.address.port);
   return endpoint;
 }
 

@@ -10,6 +10,7 @@ interface SystemSockets {
   readonly originalDestination: (fd: number) => string;
   readonly sendMore: (fd: number, bytes: Uint8Array, length: number) => number;
   readonly sendFile: (fd: number, file: number, at: number, length: number) => number;
+  readonly ignorePeerErrors: (fd: number, port: number) => boolean;
 }
 
 /** Switches an option of TCP on. @returns false if the system library cannot be called, or the kernel refuses */
@@ -75,6 +76,16 @@ export function sendFile(fd: number, file: number, at: number, length: number): 
   return fd < 0 ? -1 : library().sendFile(fd, file, at, length);
 }
 
+/**
+ * Keeps the kernel from telling a UDP socket that a client's port is closed. The kernel tells it by an error of the next send, and that datagram is lost,
+ * also if it is for another client. ip(7), IP_RECVERR; ipv6(7), IPV6_RECVERR.
+ * @param fd of any kind; only a UDP socket that is bound to the port changes
+ * @returns whether it is such a socket; false if the system library cannot be called
+ */
+export function ignorePeerErrors(fd: number, port: number): boolean {
+  return library().ignorePeerErrors(fd, port);
+}
+
 /** The system library is loaded at the first call in a thread. */
 function library(): SystemSockets {
   loaded ??= load();
@@ -85,14 +96,17 @@ function load(): SystemSockets {
   if (process.platform !== "linux") return NONE;
   const { i32, u32, ptr, u64_fast, i64_fast } = FFIType;
   try {
-    const { setsockopt, getsockopt, fcntl, send, sendfile } = dlopen("libc.so.6", {
+    const { setsockopt, getsockopt, getsockname, fcntl, send, sendfile } = dlopen("libc.so.6", {
       setsockopt: { args: [i32, i32, i32, ptr, u32], returns: i32 },
       getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
+      getsockname: { args: [i32, ptr, ptr], returns: i32 },
       fcntl: { args: [i32, i32, i32], returns: i32 },
       send: { args: [i32, ptr, u64_fast, i32], returns: i64_fast },
       sendfile: { args: [i32, i32, ptr, u64_fast], returns: i64_fast },
     }).symbols;
     const on = new Int32Array([1]);
+    const off = new Int32Array([0]);
+    const kind = new Int32Array(1);
     const info = new Uint32Array(TCP_INFO_WORDS);
     const length = new Uint32Array(1);
     const credentials = new Int32Array(CREDENTIAL_WORDS);
@@ -123,10 +137,26 @@ function load(): SystemSockets {
         offset[1] = at / 2 ** 32;
         return Number(sendfile(fd, file, offset, length));
       },
+      ignorePeerErrors: (fd, port) => {
+        length[0] = kind.byteLength;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, kind, length) !== 0 || kind[0] !== SOCK_DGRAM) return false;
+        length[0] = ADDRESS_BYTES;
+        if (getsockname(fd, address, length) !== 0 || !isInternet(address) || address.readUInt16BE(2) !== port)
+          return false;
+        setsockopt(fd, IPPROTO_IP, IP_RECVERR, off, off.byteLength);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, off, off.byteLength);
+        return true;
+      },
     };
   } catch {
     return NONE;
   }
+}
+
+/** Whether a socket address is of IPv4 or IPv6. */
+function isInternet(address: Buffer): boolean {
+  const family = address.readUInt16LE(0);
+  return family === AF_INET || family === AF_INET6;
 }
 
 /** Address and port of a `sockaddr_in`. ip(7) */
@@ -150,6 +180,7 @@ const NONE: SystemSockets = {
   originalDestination: () => "",
   sendMore: () => -1,
   sendFile: () => -1,
+  ignorePeerErrors: () => false,
 };
 let loaded: SystemSockets | null = null;
 
@@ -162,6 +193,12 @@ const UNACKED_AT = 6;
 const BYTES_ACKED_AT = 30;
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
+const SO_TYPE = 3;
+const SOCK_DGRAM = 2;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const IP_RECVERR = 11;
+const IPV6_RECVERR = 25;
 /** Process, user, group. */
 const CREDENTIAL_WORDS = 3;
 const USER_AT = 1;

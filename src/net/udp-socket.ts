@@ -1,3 +1,6 @@
+import { readdirSync } from "node:fs";
+import { ignorePeerErrors } from "./system-socket.ts";
+
 /** What this project uses of the runtime's UDP sockets. */
 export interface UdpSocket {
   readonly port: number;
@@ -32,7 +35,19 @@ export async function listenUdp(hostname: string, port: number, onDatagram: OnDa
       error(): void {},
     },
   };
-  return (await Bun.udpSocket(options as never)) as unknown as UdpListener;
+  const listener = (await Bun.udpSocket(options as never)) as unknown as UdpListener;
+  separatePeers(listener.port);
+  return listener;
+}
+
+/**
+ * Keeps clients at a UDP port apart: a client whose port is closed costs no other client a datagram. The runtime asks the kernel for errors of
+ * peers, and neither tells the descriptors of its sockets nor takes the wish back. docs/security.md#shared-resources-and-their-bounds
+ * @param port that this process listens on, with one socket or several
+ */
+export function separatePeers(port: number): void {
+  if (process.platform !== "linux") return;
+  for (const fd of readdirSync("/proc/self/fd")) ignorePeerErrors(Number(fd), port);
 }
 
 /**

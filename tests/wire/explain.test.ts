@@ -235,7 +235,7 @@ test("it names the source of a route, and the sources whose routes it does not k
   });
   expect(stdout).toMatch(/^route {6}\/dir {2}respond, directory \S*routes\.d\/team\.yaml:1$/m);
   expect(stderr).toContain(
-    "routes of docker and kubernetes are not in the files: edge routes list has all of a running gateway",
+    "routes of docker and kubernetes are not in the files: --live asks the running gateway, which has them",
   );
 });
 

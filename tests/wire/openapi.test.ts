@@ -122,6 +122,8 @@ describe("responses are as it says", () => {
     ["/internal/api/proxy-test", { path: "/node/x", headers: { Accept: "*/*" } }, 200],
     ["/internal/api/proxy-test", { path: "" }, 400],
     ["/internal/api/proxy-test", { path: "/internal/api/status" }, 403],
+    ["/internal/api/explain", { request: "/node/x", http: 2 }, 200],
+    ["/internal/api/explain", { request: 1 }, 400],
     ["/internal/api/cache/purge", { prefix: "/node", soft: true }, 200],
     ["/internal/api/cache/purge", { none: 1 }, 400],
     ["/internal/api/upstreams/drain", { target: origin.url }, 200],

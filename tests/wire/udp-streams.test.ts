@@ -58,11 +58,18 @@ class Client {
   }
 }
 
-const names = ["echo", "once", "few", "refused", "dead", "two", "idle", "told"] as const;
+const names = ["echo", "once", "few", "refused", "dead", "two", "idle", "told", "late"] as const;
 const at = Object.fromEntries(names.map((name) => [name, freePort()])) as Record<(typeof names)[number], number>;
 const dead = freePort();
 const echo = await startServer((data, reply) => reply(data));
 const told = await startServer(() => {});
+const held: (() => void)[] = [];
+/** Holds its answers to "leave" until something else comes, and sends them before the answer to that. */
+const late = await startServer((data, reply) => {
+  if (data.toString() === "leave") return void held.push(() => reply(data));
+  for (const answer of held.splice(0)) answer();
+  reply(data);
+});
 const stream = (name: keyof typeof at, target: number, more: object = {}) => ({
   type: "udp",
   listen: `127.0.0.1:${at[name]}`,
@@ -83,12 +90,14 @@ const streams = [
   },
   stream("idle", echo.port, { idle_timeout: "200ms" }),
   stream("told", told.port, { send_proxy: "v2" }),
+  stream("late", late.port),
 ];
 const gateway = await startGateway({ config: { server: { workers: 2 } }, routes: streams });
 afterAll(async () => {
   await stopAll(gateway);
   echo.stop();
   told.stop();
+  late.stop();
 });
 
 const linesOf = (name: keyof typeof at) =>
@@ -128,6 +137,22 @@ describe("datagrams", () => {
     expect(client.got.map(String)).not.toContain("not yours");
     stranger.close();
   });
+});
+
+test("clients whose port is closed when their answer comes cost no other client its own", async () => {
+  let answers = 0;
+  const rounds = 40;
+  for (let round = 0; round < rounds; round++) {
+    const leaving = new Client(at.late);
+    leaving.send("leave");
+    await eventually(() => expect(held.length).toBe(1));
+    leaving[Symbol.dispose]();
+    using staying = new Client(at.late);
+    staying.send("stay");
+    for (let i = 0; i < 20 && staying.got.length === 0; i++) await Bun.sleep(10);
+    answers += staying.got.length;
+  }
+  expect(answers).toBe(rounds);
 });
 
 describe("sessions", () => {

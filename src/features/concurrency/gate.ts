@@ -34,6 +34,8 @@ interface GateWaiter {
 
 /** How long a worker that has left a slot to another one takes none itself. */
 const YIELD_MS = 2;
+/** How often a request looks for a place of another worker, if others are faster. */
+const MAX_TAKES = 4;
 /** A queue that has not been empty for so long stands: it takes no bursts, it only makes everyone late. */
 const STANDING_MS = 100;
 /** It stands on until no request has waited for too long in so long a time: short waits empty it, and that is no end of the rush. */
@@ -132,12 +134,19 @@ export class Gate implements SlotGate {
 
   private makeRoom(group: string): boolean {
     const { queue, table, ports } = this;
-    const enough = queue.countOf(group) + 1;
-    const other = table.mostOfOthers(ports.worker);
-    if (Math.max(queue.longest, other.count) <= enough) return false;
-    if (other.count > queue.longest) table.takePlace(other.worker, ports.worker);
-    else this.refuseNewest();
-    return true;
+    for (let tries = 0; tries < MAX_TAKES; tries++) {
+      // What others have taken is no room to make here.
+      this.payOwed();
+      const enough = queue.countOf(group) + 1;
+      const other = table.mostOfOthers(ports.worker);
+      if (Math.max(queue.longest, other.count) <= enough) return false;
+      if (other.count <= queue.longest) {
+        this.refuseNewest();
+        return true;
+      }
+      if (table.takePlace(other.worker, ports.worker, other.count)) return true;
+    }
+    return false;
   }
 
   /** Refuses the newest request of the client that has most here; its place goes to another request. */
@@ -153,9 +162,10 @@ export class Gate implements SlotGate {
   /** Other workers have taken places of this one for clients that have less in the queue. */
   private payOwed(): void {
     const { queue, table, ports } = this;
-    for (let owed = table.takeOwed(ports.worker); owed > 0; owed--) {
+    for (let owed = table.owed(ports.worker); owed > 0; owed--) {
       if (queue.longest > 1) this.refuseNewest();
       else table.restorePlace(ports.worker);
+      table.paid(ports.worker);
     }
   }
 

@@ -47,6 +47,7 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     "bans",
     "incidents",
     "upstreams",
+    "explain",
     ...actions,
   ]);
 });
