@@ -4,7 +4,7 @@ import { FAULTS, faultRow } from "../core/fault-rows.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";
-import { overdueResponse } from "../proto/grpc/call-deadline.ts";
+import { isLateFault, overdueResponse } from "../proto/grpc/call-deadline.ts";
 import { isChallenge } from "../proto/h1/request-rules.ts";
 import { encodePrebuilt, Persistence, prebuiltBound } from "../proto/h1/response-encoder.ts";
 
@@ -28,7 +28,7 @@ export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
   // A token with a space, or with bytes that no path has, does not get as far as the responder of challenges.
   if ((fault === Fault.BadTarget || fault === Fault.BadVersion) && isChallenge(ex.request)) return INVALID_TOKEN;
   // A client of gRPC knows a time-out as its deadline.
-  const overdue = isLate(fault) ? overdueResponse(ex.request) : null;
+  const overdue = isLateFault(fault) ? overdueResponse(ex.request) : null;
   if (overdue !== null) {
     // The status of HTTP may be 200, and the call has failed.
     ex.attempt.grpcFailed = true;
@@ -81,10 +81,6 @@ export function responseForFault(ex: Exchange, fault: Fault): PrebuiltResponse {
     default:
       return json(row.status, ex.detail);
   }
-}
-
-function isLate(fault: Fault): boolean {
-  return fault === Fault.UpstreamTimeout || fault === Fault.CallOverdue;
 }
 
 /** The whole HTTP/1.1 response of a refusal that needs no exchange: the connection closes after it. */

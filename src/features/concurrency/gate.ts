@@ -141,7 +141,7 @@ export class Gate implements SlotGate {
       const other = table.mostOfOthers(ports.worker);
       if (Math.max(queue.longest, other.count) <= enough) return false;
       if (other.count <= queue.longest) {
-        this.refuseNewest();
+        this.takeNewest().who.onRefused();
         return true;
       }
       if (table.takePlace(other.worker, ports.worker, other.count)) return true;
@@ -149,23 +149,25 @@ export class Gate implements SlotGate {
     return false;
   }
 
-  /** Refuses the newest request of the client that has most here; its place goes to another request. */
-  private refuseNewest(): void {
+  /** Takes the newest request of the client that has most here, to be refused; its place goes to another request. */
+  private takeNewest(): Waiter {
     const { queue, table, ports } = this;
     const last = queue.takeNewestOfMost()!;
     ports.wheel.remove(last.timer);
     table.setMost(ports.worker, queue.longest);
     table.countQueue(ports.worker, QueueCount.Full);
-    last.who.onRefused();
+    return last;
   }
 
   /** Other workers have taken places of this one for clients that have less in the queue. */
   private payOwed(): void {
     const { queue, table, ports } = this;
-    for (let owed = table.owed(ports.worker); owed > 0; owed--) {
-      if (queue.longest > 1) this.refuseNewest();
-      else table.restorePlace(ports.worker);
+    while (table.owed(ports.worker) > 0) {
+      const refused = queue.longest > 1 ? this.takeNewest() : null;
+      if (refused === null) table.restorePlace(ports.worker);
+      // Before the refusal, which may bring the client's next request here.
       table.paid(ports.worker);
+      refused?.who.onRefused();
     }
   }
 

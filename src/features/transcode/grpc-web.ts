@@ -7,7 +7,7 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
-import { isOverdue, OVERDUE } from "../../proto/grpc/call-deadline.ts";
+import { isLateFault, isOverdue, OVERDUE } from "../../proto/grpc/call-deadline.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
 import { refuseCall } from "./json-response.ts";
@@ -118,7 +118,7 @@ class GrpcWebSink extends PassingSink {
 
   /** Between two messages a client can learn why there are no more. */
   override abort(ex: Exchange, fault: Fault): void {
-    const isLate = fault === Fault.UpstreamTimeout || fault === Fault.CallOverdue;
+    const isLate = isLateFault(fault);
     if (isLate && ex.state === ExchangeState.Open) {
       ex.fault = fault;
       ex.attempt.grpcFailed = true;

@@ -1,4 +1,5 @@
 import { latin1 } from "../../core/bytes.ts";
+import { Fault } from "../../core/fault.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { RequestHead } from "../../message/request-head.ts";
@@ -28,6 +29,11 @@ export function isOverdue(headers: HeaderBlock, elapsedMs: number): boolean {
   if (connect < 0) return false;
   const text = headers.valueText(connect);
   return isNumber(text, MAX_CONNECT_DIGITS) && elapsedMs >= Number(text);
+}
+
+/** Whether a fault is DEADLINE_EXCEEDED to a client of gRPC, gRPC-Web or Connect. docs/transcoder.md#time-and-connections */
+export function isLateFault(fault: Fault): boolean {
+  return fault === Fault.UpstreamTimeout || fault === Fault.CallOverdue;
 }
 
 /**
